@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -103,7 +104,7 @@ func (s *Store) found(
 	if rec.Owner != r.Owner {
 		return refused(rec), true, nil
 	}
-	if err := sqlstore.CheckToken(true, rec.Token); err != nil {
+	if err := conn.CheckToken(true, rec.Token); err != nil {
 		return lease.Acquired{Err: err}, true, nil
 	}
 	out, err := s.Renew(ctx, []lease.RenewRequest{{Lease: rec.Lease, TTL: r.TTL}})

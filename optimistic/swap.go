@@ -119,11 +119,7 @@ func (d swap) take(ctx context.Context, s *conn.Session, r lease.AcquireRequest,
 	if row.owner != nil {
 		section, args = "cas-take", append(args, row.owner, row.expires)
 	}
-	res, err := s.Exec(ctx, d.Text(section), args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
+	return s.Change(ctx, d.Text(section), args...)
 }
 
 // beaten answers for a row that could not be taken, because another was faster or has it locked;

@@ -12,17 +12,21 @@ import (
 )
 
 // Acquire tries the strategy's plain statement, which returns a token or nothing, and after nothing
-// the one that handles every state.
+// the one that handles every state. The store checks the token, as that of every answer.
 func (d *database) Acquire(
 	ctx context.Context, s *conn.Session, strategy sqlstore.Strategy, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
 	args := acquireArgs(r.Key, r.Owner, r.Note, r.TTL)
-	plain, some := "acquire-update", args[:4]
+	some := args[:4]
 	if strategy == sqlstore.Insert {
-		plain, some = "acquire-insert", args[:]
+		some = args[:]
 	}
-	a := sqlstore.Answer{State: sqlstore.StateMine}
-	err := s.AskRow(ctx, d.Text(plain), some, &a.Token)
+	var token int64
+	err := s.AskRow(ctx, d.plain[strategy], some, &token)
+	if err == nil {
+		return lease.Acquired{Granted: true, Token: token}, nil
+	}
+	var a sqlstore.Answer
 	if errors.Is(err, sql.ErrNoRows) {
 		err = s.AskRow(ctx, d.Text("acquire-any"), args[:], a.Dest()...)
 	}

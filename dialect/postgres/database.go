@@ -11,6 +11,9 @@ const quote = `"`
 type database struct {
 	sqlstore.Base
 	settings sqlstore.Settings
+	// The statements of a lock that is free, found once.
+	plain            [2]string // by strategy
+	release, relaxed string
 }
 
 // Rows encodes leases and their times as arrays.

@@ -20,10 +20,12 @@ var room = sqlstore.Room{Name: "postgres", Quote: quote, Files: statements, Open
 func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opts) }
 
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
-	d := &database{sqlstore.Base{
-		Sections: text, Note: sqlstore.AsText, TTL: conn.Micros,
-		Waiters: waiters,
-	}, s}
+	d := &database{
+		Base:     sqlstore.Base{Sections: text, Note: sqlstore.AsText, TTL: conn.Micros, Waiters: waiters},
+		settings: s,
+		plain:    [...]string{text.Text("acquire-update"), text.Text("acquire-insert")},
+		release:  text.Text("release"), relaxed: text.Text("release-relaxed"),
+	}
 	f := sqlstore.Features{
 		Statements: sqlstore.Statements{Dollars: true, ShareLock: " FOR SHARE"},
 		OpenChecks: sqlstore.OpenChecks{Synchronous: d.synchronous, RowSecurity: d.rowSecurity},

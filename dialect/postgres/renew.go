@@ -37,12 +37,12 @@ func (d *database) Renew(ctx context.Context, s *conn.Session, reqs []lease.Rene
 func (d *database) Release(ctx context.Context, s *conn.Session, l lease.Lease) (
 	out lease.Released, err error,
 ) {
-	section := "release"
+	release := d.release
 	if s.Relaxed {
-		section = "release-relaxed"
+		release = d.relaxed
 	}
 	args := releaseArgs(&l, s.Process)
-	err = s.AskRow(ctx, d.Text(section), args[:], &out.Awaited)
+	err = s.AskRow(ctx, release, args[:], &out.Awaited)
 	if errors.Is(err, sql.ErrNoRows) {
 		return lease.Released{Gone: true}, nil
 	}

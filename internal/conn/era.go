@@ -43,6 +43,15 @@ type EraBounds struct{ First, Last atomic.Int64 }
 // Next returns the token that a statement of the session grants to a key which has this one.
 func (s *Session) Next(token int64) int64 { return max(token, s.era) + 1 }
 
+// CheckToken refuses a grant with a token that no grant has. A fence compares tokens, and takes 0
+// for none: a row with the token -1 would get it from token + 1.
+func CheckToken(granted bool, token int64) error {
+	if granted && (token <= 0 || token >= lease.MaxToken) {
+		return fmt.Errorf("%w: a grant with the token %d", lease.ErrCorrupt, token)
+	}
+	return nil
+}
+
 // Era is the start of the era in which the session grants.
 func (s *Session) Era() int64 { return s.era }
 

@@ -72,17 +72,8 @@ func (a *Answer) Acquired(err error) (lease.Acquired, error) {
 	default:
 		return out, ErrRowShape
 	}
-	if err := CheckToken(out.Granted, out.Token); err != nil {
+	if err := conn.CheckToken(out.Granted, out.Token); err != nil {
 		return lease.Acquired{}, err
 	}
 	return out, nil
-}
-
-// CheckToken refuses a grant with a token that no grant has. A fence compares tokens, and takes 0
-// for none: a row with the token -1 would get it from token + 1.
-func CheckToken(granted bool, token int64) error {
-	if granted && (token <= 0 || token >= lease.MaxToken) {
-		return fmt.Errorf("%w: a grant with the token %d", lease.ErrCorrupt, token)
-	}
-	return nil
 }

@@ -106,7 +106,7 @@ func (p *place) place() lease.Place {
 	}
 	switch p.State {
 	case StateMine:
-		if err := CheckToken(true, p.Token); err != nil {
+		if err := conn.CheckToken(true, p.Token); err != nil {
 			return lease.Place{Err: err}
 		}
 		out.Granted = true
@@ -127,7 +127,7 @@ func PassedTo(owner []byte, token int64) (lease.Passed, error) {
 	case 0:
 		return lease.Passed{}, nil
 	case len(lease.Owner{}):
-		if err := CheckToken(true, token); err != nil {
+		if err := conn.CheckToken(true, token); err != nil {
 			return lease.Passed{}, err
 		}
 		return lease.Passed{To: lease.Owner(owner), Token: token}, nil

@@ -157,7 +157,7 @@ func (s *Store) appliesAll(ctx context.Context, session *conn.Session) (bool, er
 func allAnswer(key string, a sqlstore.Applied, doubtful bool) lease.Acquired {
 	switch a.Outcome {
 	case sqlstore.Done:
-		if err := sqlstore.CheckToken(true, a.Token); err != nil {
+		if err := conn.CheckToken(true, a.Token); err != nil {
 			return lease.Acquired{Err: fmt.Errorf("%w: acquire %q", err, key), Doubtful: doubtful}
 		}
 		return lease.Acquired{

@@ -57,7 +57,7 @@ func (s *Store) whose(ctx context.Context, h lease.HandOver) (a lease.Acquired, 
 	}
 	if err == nil && len(rows) == 1 && rows[0].Held && rows[0].Owner == r.Owner &&
 		rows[0].Token > h.From.Token {
-		if err := sqlstore.CheckToken(true, rows[0].Token); err != nil {
+		if err := conn.CheckToken(true, rows[0].Token); err != nil {
 			return a, false, fmt.Errorf("hand over %q: %w", r.Key, err)
 		}
 		a.Token = rows[0].Token

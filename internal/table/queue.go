@@ -87,15 +87,6 @@ func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Plac
 
 // Claim grants what is free or expired to the head of the queue, one request after another.
 func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	out, err := s.claim(ctx, reqs)
-	if err == nil && slices.ContainsFunc(out, isTeams) {
-		out = s.again(ctx, reqs, out, s.claim)
-		err = only(out, func(a lease.Acquired) error { return a.Err })
-	}
-	return out, err
-}
-
-func (s *Store) claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(reqs))
 	ctx, cancel := s.oneAfterAnother(ctx, len(reqs))
 	defer cancel()
@@ -112,6 +103,9 @@ func (s *Store) claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 				return a, nil
 			})
 		out[i] = granted(a, doubtful, err)
+	}
+	if slices.ContainsFunc(out, isTeams) {
+		out = s.again(ctx, reqs, out, s.Claim)
 	}
 	return out, only(out, func(a lease.Acquired) error { return a.Err })
 }

@@ -18,7 +18,7 @@ func (m member) acquired() lease.Acquired {
 	case m.err != nil:
 		return lease.Acquired{Err: m.err}
 	case m.token != 0:
-		err := sqlstore.CheckToken(true, m.token)
+		err := conn.CheckToken(true, m.token)
 		return lease.Acquired{Granted: err == nil, Token: max(0, m.token), Err: err}
 	}
 	m.refused.Doubtful = m.doubtful

@@ -66,7 +66,7 @@ func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (
 		if err == nil {
 			if err = op.Err; err == nil {
 				a := &op.Body.acquired // of whatever statement, of however many together
-				err = sqlstore.CheckToken(a.Granted, a.Token)
+				err = conn.CheckToken(a.Granted, a.Token)
 			}
 			if err == nil {
 				answer := op.Body.answer

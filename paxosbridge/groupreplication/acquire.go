@@ -131,7 +131,7 @@ func granted(res sql.Result, err error) (out lease.Acquired, _ error) {
 	}
 	out.Token, err = res.LastInsertId()
 	if err == nil {
-		err = sqlstore.CheckToken(true, out.Token)
+		err = conn.CheckToken(true, out.Token)
 	}
 	out.Granted = err == nil
 	return out, err
@@ -201,7 +201,7 @@ func (c *Cluster) confirm(
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
 		return lease.Acquired{}, oneline.Join(sqlstore.ErrRowShape, err)
 	}
-	if err := sqlstore.CheckToken(true, token); err != nil {
+	if err := conn.CheckToken(true, token); err != nil {
 		return lease.Acquired{}, err
 	}
 	return lease.Acquired{Granted: true, Token: token}, nil
