@@ -16,7 +16,7 @@ import (
 // after it.
 func (h *notifications) Announce(keys ...string) {
 	h.mu.Lock()
-	if h.notifier == nil || h.stopped || len(keys) == 0 {
+	if !h.sends.Load() || h.stopped || len(keys) == 0 {
 		h.mu.Unlock()
 		return
 	}
@@ -45,13 +45,13 @@ func (h *notifications) Announce(keys ...string) {
 // tell sends what there is, and reports whether more has come meanwhile.
 func (h *notifications) tell() (more bool) {
 	h.mu.Lock()
-	keys, notifier, waker := slices.Sorted(maps.Keys(h.news)), h.notifier, h.waker
+	keys := slices.Sorted(maps.Keys(h.news))
 	clear(h.news)
 	h.mu.Unlock()
-	if notifier != nil && len(keys) > 0 {
+	if h.sends.Load() && len(keys) > 0 {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), seam.Timeout)
 		defer cancel()
-		if err := h.send(ctx, notifier, waker, keys); err != nil {
+		if err := h.send(ctx, keys); err != nil {
 			level := slog.LevelDebug
 			if errors.Is(err, lease.ErrUnsupported) { // stores tell it once
 				level = slog.LevelWarn
@@ -67,11 +67,9 @@ func (h *notifications) tell() (more bool) {
 }
 
 // send wakes one process for each key, or notifies all.
-func (h *notifications) send(
-	ctx context.Context, notifier lease.Notifier, waker lease.Waker, keys []string,
-) error {
-	if waker != nil {
-		return waker.Wake(ctx, h.process, keys)
+func (h *notifications) send(ctx context.Context, keys []string) error {
+	if h.wakes.Load() {
+		return h.store.Waker.Wake(ctx, h.process, keys)
 	}
-	return notifier.Announce(ctx, keys)
+	return h.store.Notifier.Announce(ctx, keys)
 }

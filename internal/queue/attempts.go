@@ -25,7 +25,7 @@ type Attempts struct {
 	cfg    Config
 	store  *seam.Store
 	keys   keys
-	poller poller
+	poller *poller
 	notify *notifications
 }
 
@@ -35,12 +35,11 @@ func NewAttempts(cfg Config) *Attempts {
 	q.keys.policy = policy{
 		grants: cfg.HandOvers, lasts: cfg.PollMax, slice: cfg.PollMin, watches: cfg.Asker.Watches,
 	}
-	q.poller = poller{
+	q.poller = newPoller(polling{
 		Min: cfg.PollMin, Max: cfg.PollMax,
 		Wanted: func(key string) bool { return q.keys.len(key) > 0 },
 		Read:   q.read, Found: q.found,
-	}
-	q.poller.Start()
+	})
 	cfg.Notify.Heard, cfg.Notify.Chosen = q.Wake, q.chosen
 	q.notify = newNotifications(q.store, cfg.Notify)
 	return q

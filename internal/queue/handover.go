@@ -68,7 +68,7 @@ func (q *Attempts) release(ctx context.Context, items []Release) {
 		// A transaction of the holder's, which is over, has released the lease: no answer says whether
 		// others wait. After an error the store is not asked, because it hangs or is down, and the
 		// caller of Unlock would wait for it once more.
-		byTx := i.Left && a.Gone && q.notify.Sends()
+		byTx := i.Left && a.Gone && q.notify.sends.Load()
 		if a.Err == nil && (byTx || i.state.over && !a.Awaited && !a.Looked) {
 			i.state.got.Awaited, i.state.got.Looked = q.awaited(i.Lease.Key), true
 		}

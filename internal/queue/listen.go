@@ -16,12 +16,12 @@ func (h *notifications) Listen() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.waited = time.Now()
-	if h.listening || h.stopped || h.notifier == nil {
+	if h.listening || h.stopped || !h.sends.Load() {
 		return
 	}
 	h.listening = true
-	listen := h.notifier.Listen
-	if h.waker != nil {
+	listen := h.store.Notifier.Listen
+	if h.wakes.Load() {
 		listen = h.listenAs
 	}
 	h.wg.Go(func() { h.listen(listen) })
@@ -39,7 +39,7 @@ func (h *notifications) count() {
 
 // listenAs listens in the name of this process.
 func (h *notifications) listenAs(ctx context.Context, heard func(key string)) error {
-	return h.waker.ListenAs(ctx, h.process, func(key string, chosen bool) {
+	return h.store.Waker.ListenAs(ctx, h.process, func(key string, chosen bool) {
 		switch {
 		case chosen:
 			h.count()
@@ -76,7 +76,7 @@ func (h *notifications) listen(listen func(ctx context.Context, heard func(key s
 	defer h.mu.Unlock()
 	h.listening, h.connected = false, false
 	if errors.Is(err, lease.ErrUnsupported) {
-		h.notifier, h.waker = nil, nil
+		h.sends.Store(false)
 		h.wakes.Store(false)
 	}
 }

@@ -31,56 +31,58 @@ type NotifyConfig struct {
 // depends on them, because polling guarantees progress: a notification only reduces latency. Make
 // them with newNotifications and end them with Stop. They are safe for concurrent use.
 type notifications struct {
-	cfg     NotifyConfig
-	store   *seam.Store
-	process lease.Owner
-	ctx     context.Context
-	cancel  context.CancelFunc
-	wg      sync.WaitGroup
-	heard   atomic.Int64
-	// wakes says that one process can be woken, and is told if it is this one.
-	wakes atomic.Bool
+	cfg    NotifyConfig
+	store  *seam.Store
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	// sends says that an announcement has an effect. wakes says that it wakes one process of many,
+	// and that this process is told if it is the one. A database that cannot says so once.
+	sends, wakes atomic.Bool
 
-	mu        sync.Mutex
-	notifier  lease.Notifier       // nil if the store has none, or they are off
-	waker     lease.Waker          // notifier, if it wakes one process of many
-	until     map[string]time.Time // when our registration for a key ends
-	noted     map[string]time.Time // until when the store may have a registration of ours
-	waiters   map[string]waiterCount
-	news      map[string]struct{} // to be announced
-	watches   []*Watch
-	telling   bool
+	mu      sync.Mutex // guards what follows
+	stopped bool
+	registrations
+	listener
+	outbox
+}
+
+// registrations are what the store knows of a process that waits, and this process of others.
+type registrations struct {
+	process lease.Owner
+	until   map[string]time.Time // when our registration for a key ends
+	noted   map[string]time.Time // until when the store may have a registration of ours
+	waiters map[string]waiterCount
+}
+
+// listener is what a process is told by others.
+type listener struct {
+	heard     atomic.Int64
 	listening bool
 	connected bool      // a Listen has begun to hear
 	waited    time.Time // of the last wait
-	stopped   bool
+	watches   []*Watch
+}
+
+// outbox is what a process has to tell others.
+type outbox struct {
+	news    map[string]struct{} // to be announced
+	telling bool
 }
 
 // newNotifications returns those of one client. Nothing runs until a key is awaited or announced.
 func newNotifications(store *seam.Store, cfg NotifyConfig) *notifications {
-	h := &notifications{
-		cfg: cfg, store: store, process: lease.NewOwner(),
-		until: make(map[string]time.Time), noted: make(map[string]time.Time),
+	h := &notifications{cfg: cfg, store: store, outbox: outbox{news: make(map[string]struct{})}}
+	h.registrations = registrations{
+		process: lease.NewOwner(),
+		until:   make(map[string]time.Time), noted: make(map[string]time.Time),
 		waiters: make(map[string]waiterCount),
-		news:    make(map[string]struct{}),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	store.Meet(h.process)
-	if !cfg.Off {
-		h.notifier = store.Notifier
-		if store.Registers() && !cfg.Everyone {
-			h.waker = store.Waker
-			h.wakes.Store(h.waker != nil)
-		}
-	}
+	h.sends.Store(!cfg.Off && store.Notifier != nil)
+	h.wakes.Store(!cfg.Off && !cfg.Everyone && store.Registers() && store.Waker != nil)
 	return h
-}
-
-// Sends reports whether an announcement has an effect.
-func (h *notifications) Sends() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.notifier != nil
 }
 
 // Awaited reports whether other processes wait for key. It is so unless the store knows better.

@@ -37,13 +37,7 @@ type observed struct {
 // there are. It backs off from a key the longer its holder has had it: the pause grows by a quarter
 // of the hold, up to Max.
 type poller struct {
-	Min, Max time.Duration
-	// Wanted reports whether a waiter wants key. The poller forgets a key that none wants.
-	Wanted func(key string) bool
-	// Read reads keys in one read-only statement. A key without an answer is free.
-	Read func(ctx context.Context, keys []string) (map[string]observed, error)
-	// Found is called with what was read of each key, without any lock held.
-	Found func(key string, o observed)
+	polling
 
 	mu      sync.Mutex
 	watches map[string]*pollState
@@ -54,6 +48,17 @@ type poller struct {
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 	born    time.Time // the clock by which all keys at the pause Max are read together
+}
+
+// polling says what a poller reads, how often, and for whom.
+type polling struct {
+	Min, Max time.Duration
+	// Wanted reports whether a waiter wants key. The poller forgets a key that none wants.
+	Wanted func(key string) bool
+	// Read reads keys in one read-only statement. A key without an answer is free.
+	Read func(ctx context.Context, keys []string) (map[string]observed, error)
+	// Found is called with what was read of each key, without any lock held.
+	Found func(key string, o observed)
 }
 
 // pollState is one key's next poll.
@@ -89,12 +94,12 @@ func (p *poller) paces(w *pollState, now *observed) time.Duration {
 	return w.every
 }
 
-// Start makes p ready. Nothing runs until something is watched.
-func (p *poller) Start() {
-	p.watches = make(map[string]*pollState)
-	p.sooner = make(chan struct{}, 1)
+// newPoller returns a poller. Nothing runs until something is watched.
+func newPoller(of polling) *poller {
+	p := &poller{polling: of, watches: make(map[string]*pollState), sooner: make(chan struct{}, 1)}
 	p.born = time.Now().Add(-rand.N(p.Max)) // processes that start together do not poll together
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p
 }
 
 // Stop returns when the loop has ended.

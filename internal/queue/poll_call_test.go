@@ -18,7 +18,7 @@ func TestASignalDuringAPollIsNotForgotten(t *testing.T) {
 				var polls []time.Duration
 				began := time.Now()
 				var p *poller
-				p = &poller{
+				p = newPoller(polling{
 					Min: time.Second, Max: time.Minute,
 					Wanted: func(string) bool { return true },
 					Read: func(context.Context, []string) (map[string]observed, error) {
@@ -29,8 +29,7 @@ func TestASignalDuringAPollIsNotForgotten(t *testing.T) {
 						return map[string]observed{"k": {Remaining: time.Hour}}, nil
 					},
 					Found: func(string, observed) {},
-				}
-				p.Start()
+				})
 				defer p.Stop()
 				p.Watch("k", observed{})
 				time.Sleep(1500 * time.Millisecond)

@@ -12,7 +12,7 @@ func shared(t *testing.T, crowd int, every time.Duration, f func(p *poller, poll
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		polls, began := 0, time.Now()
-		p := &poller{
+		p := newPoller(polling{
 			Min: 10 * time.Millisecond, Max: 250 * time.Millisecond,
 			Wanted: func(string) bool { return true },
 			Read: func(context.Context, []string) (map[string]observed, error) {
@@ -20,8 +20,7 @@ func shared(t *testing.T, crowd int, every time.Duration, f func(p *poller, poll
 				return map[string]observed{"k": {Remaining: time.Hour, Token: int64(time.Since(began) / every), Waiters: crowd}}, nil
 			},
 			Found: func(string, observed) {},
-		}
-		p.Start()
+		})
 		defer p.Stop()
 		p.Watch("k", observed{})
 		time.Sleep(time.Second)

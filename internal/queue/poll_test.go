@@ -26,8 +26,10 @@ func poll(t *testing.T, f func(t *testing.T, p *watched)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := &watched{held: make(map[string]time.Time), freed: make(map[string]time.Time), gone: make(map[string]bool)}
-		p.poller = &poller{Min: 10 * time.Millisecond, Max: 250 * time.Millisecond, Read: p.ask, Found: p.see, Wanted: p.wanted}
-		p.Start()
+		p.poller = newPoller(polling{
+			Min: 10 * time.Millisecond, Max: 250 * time.Millisecond,
+			Read: p.ask, Found: p.see, Wanted: p.wanted,
+		})
 		defer p.Stop()
 		f(t, p)
 	})

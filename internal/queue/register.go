@@ -70,7 +70,7 @@ func (h *notifications) unregister() {
 func (h *notifications) PassOn(key string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stopped || h.waker == nil {
+	if h.stopped || !h.wakes.Load() {
 		return
 	}
 	delete(h.until, key)

@@ -18,7 +18,7 @@ type Tickets struct {
 	cfg    Config
 	store  *seam.Store
 	notify *notifications
-	poller poller
+	poller *poller
 
 	mu      sync.Mutex
 	waiting map[string]*ticket // by owner
@@ -27,10 +27,9 @@ type Tickets struct {
 // NewTickets returns a queue without waiters.
 func NewTickets(cfg Config) *Tickets {
 	q := &Tickets{cfg: cfg, store: cfg.Asker.Store, waiting: make(map[string]*ticket)}
-	q.poller = poller{
+	q.poller = newPoller(polling{
 		Min: cfg.PollMin, Max: cfg.PollMax, Wanted: q.waits, Read: q.read, Found: q.found,
-	}
-	q.poller.Start()
+	})
 	cfg.Notify.Heard, cfg.Notify.Chosen, cfg.Notify.Everyone = q.Wake, q.Wake, true
 	q.notify = newNotifications(q.store, cfg.Notify)
 	return q
@@ -115,7 +114,7 @@ func (q *Tickets) GiveUp(ctx context.Context, items []Release) {
 // isWatched reports whether another process watches a slot, which has no queue. For any other key
 // nothing is asked.
 func (q *Tickets) isWatched(ctx context.Context, i *Release) bool {
-	return i.Slot && q.notify.Sends() && q.notify.Awaited(ctx, i.Lease.Key)
+	return i.Slot && q.notify.sends.Load() && q.notify.Awaited(ctx, i.Lease.Key)
 }
 
 // leave releases the leases of members of reader groups. A group that has ended is passed to none:

@@ -25,7 +25,7 @@ func (h *notifications) Watch(keys []string) *Watch {
 // Register is to be called before the keys are read: a release after that is announced to this
 // process. It sends nothing where none are heard, or if the registration is young.
 func (w *Watch) Register(ctx context.Context) {
-	if w.h.Sends() {
+	if w.h.sends.Load() {
 		w.h.Register(ctx, w.keys)
 	}
 }
