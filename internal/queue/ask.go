@@ -45,7 +45,7 @@ type Hooks struct {
 	// HolderChanged is called if a poll has read another holder of the key that the call waits for
 	// than the poll before. Token is 0 if polls do not read it.
 	HolderChanged func(ctx context.Context, key string, token int64, holder *lease.HeldError)
-	// Expired is called before a bid if the last poll has read a holder whose lease had run out.
+	// Expired is called before an attempt if the last poll has read a holder whose lease had run out.
 	Expired func(ctx context.Context, key string, token int64, holder *lease.HeldError)
 }
 

@@ -67,7 +67,7 @@ func (q *Attempts) Freed(key string) {
 	q.notify.Announce(key)
 }
 
-// Watch hears of keys that other processes release.
+// Watch listens for keys that other processes release.
 func (q *Attempts) Watch(keys []string) *Watch { return q.notify.Watch(keys) }
 
 // Notifications returns how many this process has heard, and whether it listens.
@@ -111,7 +111,7 @@ func (q *Attempts) read(ctx context.Context, keys []string) (map[string]observed
 	return found, nil
 }
 
-// found has the head of key's queue bid if the key may be free. The head bids for a fleeting key
+// found has the head of key's queue ask if the key may be free. The head asks for a fleeting key
 // whatever the poll has read: until a poll has found it free, its holder has it again.
 func (q *Attempts) found(key string, o observed) {
 	if o.Free || o.Fleeting && !q.notify.wakes.Load() {

@@ -40,7 +40,7 @@ type Position struct {
 // Seen is what the polls have read of a key that a call waits for.
 type Seen struct {
 	// Held: the key had a holder whose lease had not expired. Expired: it had one whose lease had.
-	// Otherwise the key was free, or no poll has read it since the call's last bid.
+	// Otherwise the key was free, or no poll has read it since the call's last attempt.
 	Held, Expired bool
 	// Token is that of the last grant, or 0 if polls do not read it. Note is its holder's.
 	Token int64
@@ -61,7 +61,7 @@ func heldBy(key, stored string, remaining time.Duration) *lease.HeldError {
 	return held
 }
 
-// observedOf is what a lost bid tells of the holder: nothing, if held is nil.
+// observedOf is what a lost attempt tells of the holder: nothing, if held is nil.
 func observedOf(held *lease.HeldError) observed {
 	if held == nil {
 		return observed{}
@@ -84,7 +84,7 @@ type Grants struct {
 	// Sent is the moment before the request was sent. Leases count from it, because a slow reply
 	// must not stretch them.
 	Sent time.Time
-	// Shared: each owner is a member of the team that holds its key.
+	// Shared: each owner is a member of the reader group that holds its key.
 	Shared bool
 	// HandedOver: the holder before has given the key to the requester.
 	HandedOver bool

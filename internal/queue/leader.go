@@ -7,9 +7,10 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// leaders are the calls that are about to make a team of a free key, one for each key: a single
-// flight. Other calls of this client that find the key free wait for the end of its first bid, and
-// then join its team: otherwise each would bid, lose, and hear of the team at its next try only.
+// leaders are the calls that are about to make a reader group of a free key, one for each key: a
+// single flight. Other calls of this client that find the key free wait for the end of its first
+// attempt, and then join its group: otherwise each would ask, lose, and find the group at its next
+// try only.
 type leaders struct {
 	mu    sync.Mutex
 	now   map[string]*leader
@@ -29,8 +30,8 @@ func (f *leaders) count() int {
 	return f.ended
 }
 
-// enter makes the caller the founder for key, unless another call is, or the key is not free. It
-// returns again if a founder has ended since ended was counted: what was read before says nothing.
+// lead makes the caller the leader for key, unless another call is, or the key is not free. It
+// returns again if a leader has ended since ended was counted: what was read before says nothing.
 func (f *leaders) lead(key string, free bool, ended int) (mine, other *leader, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,15 +60,15 @@ func (f *leader) end() {
 	}
 }
 
-// freeError says that a key is free, to a call that may not make a team of it now.
+// freeError says that a key is free, to a call that may not make a reader group of it now.
 type freeError struct{ held *lease.HeldError }
 
 func (e *freeError) Error() string { return e.held.Error() }
 func (e *freeError) Unwrap() error { return e.held }
 
-// shareFirst tries to join the team of a call's keys. If the only key is free, the call becomes its
-// founder, and the error is as of a held key. A founder holds the key alone for a moment: nor is
-// that a reason for other calls to wait in the queue.
+// shareFirst tries to join the reader groups of a call's keys. If the only key is free, the call
+// becomes its leader, and the error is as of a held key. A leader holds the key alone for a moment:
+// nor is that a reason for other calls to wait in the queue.
 func (a *Asker) shareFirst(ctx context.Context, c *Call) (Grants, *leader, error) {
 	for {
 		ended := a.leaders.count()

@@ -61,7 +61,7 @@ func (h *notifications) again() {
 	clear(h.until)
 }
 
-// hear listens until the client has been idle for a while. The next poll then begins anew.
+// listen listens until the client has been idle for a while. The next poll then begins anew.
 func (h *notifications) listen(listen func(ctx context.Context, heard func(key string)) error) {
 	ctx, cancel := context.WithCancel(h.ctx)
 	defer cancel()

@@ -27,7 +27,7 @@ type NotifyConfig struct {
 	Chosen func(key string)
 }
 
-// notifications tell other processes that a key was released, and hear it from them. Nothing
+// notifications tell other processes that a key was released, and listen for it. Nothing
 // depends on them, because polling guarantees progress: a notification only reduces latency. Make
 // them with newNotifications and end them with Stop. They are safe for concurrent use.
 type notifications struct {
@@ -59,7 +59,7 @@ type registrations struct {
 type listener struct {
 	heard     atomic.Int64
 	listening bool
-	connected bool      // a Listen has begun to hear
+	connected bool      // the store has begun to listen
 	waited    time.Time // of the last wait
 	watches   []*Watch
 }

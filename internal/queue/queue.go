@@ -15,8 +15,8 @@ import (
 
 // Queue is where calls wait, and what passes keys on to them.
 type Queue interface {
-	// Join takes a place. attempt says that the call asks for its keys at once. An error leaves
-	// nothing behind.
+	// Join puts a call into a queue. attempt says that the call asks for its keys at once. An error
+	// leaves nothing behind.
 	Join(ctx context.Context, c *Call) (w Waiter, attempt bool, err error)
 	// Granted notes a grant to this process, which was asked for at sent.
 	Granted(key string, token int64, sent time.Time)

@@ -82,7 +82,7 @@ func (h *notifications) PassOn(key string) {
 	})
 }
 
-// crowd is how many processes wait for a key, and until when that is believed.
+// waiterCount is how many processes wait for a key, and until when that is believed.
 type waiterCount struct {
 	processes int
 	until     time.Time

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// retry is how often a call that waits to share a key tries to join the team that may hold it:
-	// no release tells of a team that was made.
+	// retry is how often a call that waits to share a key tries to join the reader group that may
+	// hold it: no release tells of a group that was made.
 	retry = 250 * time.Millisecond
 	// intentLasts is how long a writer's intent lives, and intentEvery how often it is repeated: a
 	// caller that vanishes keeps no readers out for longer.
@@ -21,11 +21,11 @@ const (
 	intentEvery = intentLasts / 4
 )
 
-// Share tries once to share all of a call's keys: it joins the teams that hold them, and makes
-// teams of the free ones. Of a part it keeps nothing.
+// Share tries once to share all of a call's keys: it joins the reader groups that hold them,
+// and makes groups of the free ones. Of a part it keeps nothing.
 func (a *Asker) Share(ctx context.Context, c *Call) (Grants, error) { return a.share(ctx, c, true) }
 
-// share is Share. Unless it may make teams, a free key is told as one that is held.
+// share is Share. Unless it may make groups, a free key is told as one that is held.
 func (a *Asker) share(ctx context.Context, c *Call, makes bool) (Grants, error) {
 	if a.IsClosed() {
 		return Grants{}, Closed(c.Keys)
@@ -91,7 +91,8 @@ func denied(err error) bool {
 	return errors.Is(err, lease.ErrPrivilege) && !errors.Is(err, lease.ErrUnknown)
 }
 
-// makeTeams takes the keys that are free, makes teams of them, and answers their requests so.
+// makeGroups takes the keys that are free, makes reader groups of them, and answers their requests
+// so.
 func (a *Asker) makeGroups(ctx context.Context, c *Call, free []*Grant) error {
 	sub := &Call{Want: c.Want}
 	for _, of := range free {
@@ -110,8 +111,8 @@ func (a *Asker) makeGroups(ctx context.Context, c *Call, free []*Grant) error {
 	return nil
 }
 
-// Downgrade makes teams of keys that were granted. What it cannot make one is the orphan cleaner's.
-// The end of ctx is no reason to fail: the keys are the call's already.
+// Downgrade makes reader groups of keys that were granted. What it cannot make one is the orphan
+// cleaner's. The end of ctx is no reason to fail: the keys are the call's already.
 func (a *Asker) Downgrade(ctx context.Context, g Grants) (Grants, error) {
 	ctx, cancel := outlast(ctx)
 	defer cancel()

@@ -15,7 +15,7 @@ type ticket struct {
 	lease.Ticket
 	q      *Tickets
 	call   *Call
-	signal chan signal   // has room for a grant and a call to bid
+	signal chan signal   // has room for a grant and a call to ask
 	news   chan struct{} // the position has changed; nil unless the caller watches
 
 	// Guarded by the queue's mutex:
@@ -31,8 +31,8 @@ type ticket struct {
 func (t *ticket) id() string         { return string(t.Owner[:]) }
 func (t *ticket) lease() lease.Lease { return lease.Lease{Key: t.Key, Owner: t.Owner} }
 
-// Join returns a place that bids first, and takes a ticket only if that bid is lost. The call has
-// one key: a fair client locks several one after the other.
+// Join returns a waiter that asks first, and takes a ticket only if that attempt is lost. The call
+// has one key: a fair client locks several one after the other.
 func (q *Tickets) Join(_ context.Context, c *Call) (Waiter, bool, error) {
 	if c.Any && len(c.Keys) > 1 {
 		return newAnyTickets(q, c), true, nil

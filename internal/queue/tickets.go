@@ -41,7 +41,7 @@ func (q *Tickets) Stop() {
 	q.notify.Stop()
 }
 
-// Watch hears of keys that other processes release.
+// Watch listens for keys that other processes release.
 func (q *Tickets) Watch(keys []string) *Watch { return q.notify.Watch(keys) }
 
 // Notifications returns how many this process has heard, and whether it listens.
@@ -75,7 +75,7 @@ func (q *Tickets) Freed(key string) {
 	q.notify.Announce(key)
 }
 
-// Kept does nothing: the first ticket bids when the lease ends.
+// Kept does nothing: the first ticket asks when the lease ends.
 func (q *Tickets) Kept(string) {}
 
 // GiveUp passes each lease to the head of its queue, and notifies the new holders.

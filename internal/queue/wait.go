@@ -254,7 +254,7 @@ func (w *wait) blocked(but string) (all []error) {
 	return all
 }
 
-// Held says what a place knows of the holder of its key, and what keeps its row locked.
+// Held says what a waiter knows of the holder of its key, and what keeps its row locked.
 func (a *Asker) Held(p Waiter) *lease.HeldError {
 	at, _ := p.Position()
 	key := p.Awaits()

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Watch hears of keys that other processes release, without a place in their queues: for a caller
-// that wants some of many keys and asks for them itself.
+// Watch listens for keys that other processes release, without a waiter in their queues: for a
+// caller that wants some of many keys and asks for them itself.
 type Watch struct {
 	h     *notifications
 	keys  []string
 	freed chan struct{} // has room for one
 }
 
-// Watch begins to hear of keys. End it with Stop.
+// Watch begins to listen for keys. End it with Stop.
 func (h *notifications) Watch(keys []string) *Watch {
 	w := &Watch{h: h, keys: keys, freed: make(chan struct{}, 1)}
 	h.mu.Lock()
@@ -38,7 +38,7 @@ func (w *Watch) Awaited(ctx context.Context, more string) bool {
 // Freed gets a value when one of the keys may have been released.
 func (w *Watch) Freed() <-chan struct{} { return w.freed }
 
-// Stop ends w. The process stays registered for a while, and passes on what it hears.
+// Stop ends w. The process stays registered for a while, and passes on what it is told.
 func (w *Watch) Stop() {
 	w.h.mu.Lock()
 	defer w.h.mu.Unlock()
