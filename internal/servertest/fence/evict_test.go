@@ -239,8 +239,10 @@ func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 			s.Logf("a transaction was %s old: nothing can be said on a machine with so much other work", age)
 			return
 		}
-		if len(evicted) > 0 {
-			s.Errorf("called with %+v", <-evicted)
+		for len(evicted) > 0 { // also of an attempt that a busy machine has not answered in time
+			if e := <-evicted; e.session != 0 || e.err == nil {
+				s.Errorf("called with %+v: %v", e, e.err)
+			}
 		}
 	})
 }
