@@ -199,8 +199,8 @@ func (ls *Locks) Unlock(ctx context.Context) error { return ls.unlock(ctx, true,
 // UnlockNow is Lock.UnlockNow for all locks, in one call to the store.
 func (ls *Locks) UnlockNow(ctx context.Context) error { return ls.unlock(ctx, false, nil) }
 
-// unlock releases all locks, or passes them on to the heirs: the first locks' or none.
-func (ls *Locks) unlock(ctx context.Context, minHold bool, heirs []*queue.NextOwner) error {
+// unlock releases all locks, or passes them on to the next owners: the first locks' or none.
+func (ls *Locks) unlock(ctx context.Context, minHold bool, nextOwners []*queue.NextOwner) error {
 	ls.cancel(ls.cause())
 	for _, stop := range ls.stops {
 		stop() // or each would start a goroutine to say what has been said
@@ -212,8 +212,8 @@ func (ls *Locks) unlock(ctx context.Context, minHold bool, heirs []*queue.NextOw
 		due, err := l.close(minHold)
 		if all[i] = err; due {
 			p := parting{h: l.h}
-			if i < len(heirs) {
-				p.next = heirs[i]
+			if i < len(nextOwners) {
+				p.next = nextOwners[i]
 			}
 			parts, at = append(parts, p), append(at, i)
 		}

@@ -87,7 +87,7 @@ func (c *Client) PassSlots(
 		return from.Unlock(ctx)
 	}
 	defer c.calls.Leave()
-	heirs := got.heirs(from, calls)
+	nextOwners := got.nextOwners(from, calls)
 	if got.space != nil {
 		if got.enter() != nil { // the quota of a namespace
 			return from.Unlock(ctx)
@@ -95,11 +95,11 @@ func (c *Client) PassSlots(
 		defer got.leave()
 	}
 	began := time.Now()
-	defer func() { c.asker.Discard(ctx, passedOn(heirs)) }() // of calls behind a panic in a hook
-	err := from.unlock(ctx, true, heirs)
+	defer func() { c.asker.Discard(ctx, passedOn(nextOwners)) }() // of calls behind a panic in a hook
+	err := from.unlock(ctx, true, nextOwners)
 	for _, call := range calls {
-		g := passedOn(heirs[:call.N])
-		heirs = heirs[call.N:]
+		g := passedOn(nextOwners[:call.N])
+		nextOwners = nextOwners[call.N:]
 		if len(g.Each) < call.N {
 			c.asker.Discard(ctx, g)
 		} else if locks := c.inherit(call, got, g, began); locks != nil {
@@ -109,22 +109,22 @@ func (c *Client) PassSlots(
 	return err
 }
 
-// heirs returns the next owner of each of the first slots.
-func (got *call) heirs(from *Locks, calls []SlotCall) (heirs []*queue.NextOwner) {
+// nextOwners returns the next owner of each of the first slots.
+func (got *call) nextOwners(from *Locks, calls []SlotCall) (nextOwners []*queue.NextOwner) {
 	for _, call := range calls {
 		for range call.N {
-			l := from.locks[len(heirs)]
-			heirs = append(heirs, &queue.NextOwner{
+			l := from.locks[len(nextOwners)]
+			nextOwners = append(nextOwners, &queue.NextOwner{
 				Limit: got.Within.Name, Generation: l.h.slotOf, To: got.Want.Request(l.h.lease.Key),
 			})
 		}
 	}
-	return heirs
+	return nextOwners
 }
 
-// passedOn returns what heirs were granted.
-func passedOn(heirs []*queue.NextOwner) (g queue.Grants) {
-	for _, h := range heirs {
+// passedOn returns what next owners were granted.
+func passedOn(nextOwners []*queue.NextOwner) (g queue.Grants) {
+	for _, h := range nextOwners {
 		if h.Answer.Err == nil && h.Answer.Granted {
 			g.Sent = h.Sent // all slots of a call are in one request
 			g.Each = append(g.Each, queue.Grant{Req: h.To, Answer: h.Answer})

@@ -21,7 +21,7 @@ func (d *decider) decide(
 	now time.Time, away map[string]route, returned map[string]time.Time,
 ) (out, back []string) {
 	next := make(map[string]time.Time)
-	ripe := func(key string) bool {
+	lasted := func(key string) bool {
 		began, ok := d.since[key]
 		if !ok {
 			began = now
@@ -46,7 +46,7 @@ func (d *decider) decide(
 		case pin == Never || k.Rate < d.cfg.Heat.Hot:
 			continue
 		}
-		if ripe(k.Key) && now.Sub(returned[k.Key]) >= d.cfg.Heat.MinStay && room > 0 {
+		if lasted(k.Key) && now.Sub(returned[k.Key]) >= d.cfg.Heat.MinStay && room > 0 {
 			out = append(out, k.Key)
 			room--
 		}
@@ -56,7 +56,7 @@ func (d *decider) decide(
 		case pin == Never:
 			back = append(back, key)
 		case pin == Always || r.held || r.err != nil || d.heat.Rate(now, key) >= d.cfg.Heat.Cool:
-		case ripe(key) && now.Sub(r.since) >= d.cfg.Heat.MinStay:
+		case lasted(key) && now.Sub(r.since) >= d.cfg.Heat.MinStay:
 			back = append(back, key)
 		}
 	}

@@ -128,7 +128,7 @@ func TestASlotThatAnUnansweredTryHasHandedOverIsNoLoss(t *testing.T) {
 	})
 }
 
-// The limit changes when the release has chosen its heir, and before its statement.
+// The limit changes when the release has chosen its next owner, and before its statement.
 func TestASlotIsNotHandedOverIfTheLimitChangesBeforeTheStatement(t *testing.T) {
 	withPasser(t, func(t *testing.T, s *passer) {
 		a, b := process(t, s, 2), process(t, s, 2)
@@ -147,7 +147,7 @@ func TestASlotIsNotHandedOverIfTheLimitChangesBeforeTheStatement(t *testing.T) {
 	})
 }
 
-func TestASlotWhoseHeirHasLeftGoesToTheNext(t *testing.T) {
+func TestASlotWhoseNextOwnerHasLeftGoesToTheNext(t *testing.T) {
 	withPasser(t, func(t *testing.T, s *passer) {
 		sem := process(t, s, 1)
 		held := take(t, sem, 1)

@@ -61,11 +61,11 @@ func (p *Permit) Fence(ctx context.Context, tx rowlock.Tx) error { return p.lock
 // Release gives all slots back. Its errors are those of rowlock.Locks.Unlock. It works with a
 // canceled ctx.
 func (p *Permit) Release(ctx context.Context) error {
-	if heirs := p.s.line.claim(len(p.slots)); len(heirs) > 0 {
+	if nextOwners := p.s.line.claim(len(p.slots)); len(nextOwners) > 0 {
 		if p.s.line.nudge() {
 			p.s.wake()
 		}
-		return p.s.pass(ctx, p, heirs)
+		return p.s.pass(ctx, p, nextOwners)
 	}
 	err := p.locks.Unlock(ctx)
 	p.s.line.released(len(p.slots))

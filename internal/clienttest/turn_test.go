@@ -55,10 +55,10 @@ func keeps(t *testing.T, c *rowlock.Client, n int, key string) (stop func()) {
 	return func() { cancel(); all.Wait() }
 }
 
-// A process that uses keys again and again asks whether others wait for one when its streak is
+// A process that uses keys again and again asks whether others wait for one when its period is
 // over, and never if its releases tell.
 func TestAKeyThatNoOtherProcessWaitsForIsNotAskedForIfReleasesLook(t *testing.T) {
-	const keys, periods, streak = 8, 10, 250 * time.Millisecond // PollMax
+	const keys, periods, period = 8, 10, 250 * time.Millisecond // PollMax
 	for _, looks := range []bool{false, true} {
 		t.Run(fmt.Sprintf("a release looks: %t", looks), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestAKeyThatNoOtherProcessWaitsForIsNotAskedForIfReleasesLook(t *testing.T)
 				for i := range keys {
 					defer keeps(t, c, 1, fmt.Sprint("k", i))()
 				}
-				time.Sleep(periods * streak)
+				time.Sleep(periods * period)
 				n := s.statements.Load()
 				t.Logf("%d statements in %d streaks of each of %d keys", n, periods, keys)
 				if looks && n > 0 || !looks && (n == 0 || n > periods*keys) {
@@ -92,7 +92,7 @@ func TestAnotherProcessGetsABusyKeyWithinItsBound(t *testing.T) {
 					a, b := Client(t, s, &one), Client(t, s, &two)
 					defer keeps(t, a, n, "k")()
 					for round := range 20 {
-						// At another time of the streak in each round
+						// At another time of the period in each round
 						time.Sleep(time.Second + time.Duration(round)*pollMax/20)
 						began := time.Now()
 						ctx, cancel := context.WithTimeout(t.Context(), 10*pollMax)

@@ -85,8 +85,8 @@ func (r *round) replica(ctx context.Context) (*server, error) {
 	return s, e.replicas.join(ctx, primary, s)
 }
 
-// heir gives the new primary a replica. The servers before it are of no more use.
-func (r *round) heir(ctx context.Context) (err error) {
+// addReplica gives the new primary a replica. The servers before it are of no more use.
+func (r *round) addReplica(ctx context.Context) (err error) {
 	for _, s := range r.chain.all {
 		if s != r.server {
 			err = errors.Join(err, s.end())

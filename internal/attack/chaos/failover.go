@@ -74,7 +74,7 @@ func (r *round) wholly(ctx context.Context, rng *rand.Rand, one func(context.Con
 	if err := one(ctx, r, rng); err != nil {
 		return err
 	}
-	return r.heir(ctx)
+	return r.addReplica(ctx)
 }
 
 // twins promotes two that were the same, one after the other.
