@@ -8,14 +8,6 @@ import (
 // The waiters of one process stand in a queue for each key, first come, first served: the head
 // alone asks for the key.
 
-// signal wakes a waiter.
-type signal struct {
-	// Given says that the key was handed over, as Grant says. Without it the key may be free, and
-	// the waiter asks for it.
-	Given bool
-	Grant Grants
-}
-
 // entry says how a call begins to wait.
 type entry struct {
 	first   bool     // it asks at once, because no other call of this process waits

@@ -36,3 +36,34 @@ type Queue interface {
 	// Stop ends the queue. The last waiter has left, and the last lease was given up.
 	Stop()
 }
+
+// Waiter is one call that waits in a queue.
+type Waiter interface {
+	// Attempt asks for the keys.
+	Attempt(ctx context.Context) (Grants, error)
+	// Lost goes on waiting after an attempt that ended with err, which is passing. again says that
+	// the call makes another at once.
+	Lost(ctx context.Context, err error) (again bool, failed error)
+	// Awaits is the key that the call waits for, one of several.
+	Awaits() string
+	// Signals wakes the call. News, which may be nil, says that Position may have changed.
+	Signals() <-chan signal
+	News() <-chan struct{}
+	// Position is known once it was polled.
+	Position() (p Position, known bool)
+	// Seen is what the last poll has read.
+	Seen() Seen
+	// Won leaves the queue after a grant.
+	Won(ctx context.Context, g Grants)
+	// Leave leaves the queue without a grant. If the keys were handed over at this very moment, it
+	// returns the grant: a grant that races with cancellation wins.
+	Leave(ctx context.Context) signal
+}
+
+// signal wakes a waiter.
+type signal struct {
+	// Given says that the key was handed over, as Grant says. Without it the key may be free, and
+	// the waiter asks for it.
+	Given bool
+	Grant Grants
+}
