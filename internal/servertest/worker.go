@@ -70,7 +70,8 @@ func AtWork(t *testing.T, jobs map[string]Job) {
 func opened(open func() (*rowlock.Client, error)) (locks *rowlock.Client, err error) {
 	for began := time.Now(); time.Since(began) < Patience/2; {
 		locks, err = open()
-		if !errors.Is(err, rowlock.ErrBusy) && !errors.Is(err, rowlock.ErrUnknown) {
+		if !errors.Is(err, rowlock.ErrBusy) && !errors.Is(err, rowlock.ErrUnknown) &&
+			!errors.Is(err, context.DeadlineExceeded) {
 			break
 		}
 		fmt.Fprintln(os.Stderr, "a child opens again:", err)
