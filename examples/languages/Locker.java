@@ -6,7 +6,7 @@ import java.util.regex.*;
 
 /** Locks a key beside Go processes: java -cp DRIVERS Locker.java JDBC-URL KEY [TTL-in-seconds [PREFIX]] reads "lock",
  *  "write SQL", "state" and "unlock", a line each, and the .sql files from its working directory. JDBC-URL:
- *  jdbc:postgresql:…, jdbc:mariadb:… (MySQL too) or jdbc:sqlite:FILE. The rules are in docs/protocol.md. */
+ *  jdbc:postgresql:..., jdbc:mariadb:... (MySQL too) or jdbc:sqlite:FILE. The rules are in docs/protocol.md. */
 public class Locker {
   static final long FREE = 2, EXPIRED = 5, MINE = 7, NONE = -1; // of the states that the statement "look" returns
   final String url, note = ProcessHandle.current().pid() + "/Locker.java\t";

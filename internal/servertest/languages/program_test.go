@@ -102,7 +102,9 @@ func compiled(s *servertest.Scene) string {
 	compile.Do(func() {
 		dir, err := os.MkdirTemp("", "rowlock-java-")
 		s.OK(err)
-		out, err := exec.Command("javac", "-d", dir, filepath.Join(examples, "Locker.java")).CombinedOutput()
+		javac := exec.Command("javac", "-d", dir, filepath.Join(examples, "Locker.java"))
+		javac.Env = append(os.Environ(), "LC_ALL=C") // it compiles with any encoding of the machine's
+		out, err := javac.CombinedOutput()
 		if err != nil {
 			s.Fatalf("javac: %v\n%s", err, out)
 		}
