@@ -15,9 +15,9 @@ public class Locker {
   Connection lane, data; // each statement of the lane is a transaction
   byte[] owner = new byte[16]; volatile long token, deadline = System.nanoTime();
   Locker(String url, String key, double seconds, String prefix) throws Exception {
+    if (key.indexOf('\uFFFD') >= 0) throw new IllegalArgumentException("a key that this locale cannot read: set LC_ALL=C.UTF-8");
     this.url = url; this.key = key.getBytes("UTF-8"); this.ttl = (long) (seconds * 1e9);
-    int hash = 0x811c9dc5; for (byte b : this.key) hash = (hash ^ (b & 0xff)) * 16777619; // FNV-1a
-    this.bucket = hash & 0xff;
+    int hash = 0x811c9dc5; for (byte b : this.key) hash = (hash ^ (b & 0xff)) * 16777619; this.bucket = hash & 0xff; // FNV-1a
     String file = url.startsWith("jdbc:s") ? "sqlite.sql" : url.startsWith("jdbc:m") ? "mysql.sql" : "postgres.sql";
     String text = Files.readString(Path.of(file)).replaceAll("\\browlock", prefix + "rowlock");
     for (String part : text.split("-- name: ")) sql.put(part.split("\n")[0], part.substring(part.indexOf('\n')));

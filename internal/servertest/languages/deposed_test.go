@@ -243,3 +243,15 @@ func TestAnotherVersionOfTheTablesIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// Where the locale has no encoding for it, Java reads another key than it was given, and another
+// program would hold the one that was meant.
+func TestAKeyThatJavaCannotReadIsRefused(t *testing.T) {
+	servertest.On(t, "sqlite", func(s *servertest.Scene) {
+		cmd := java(s, "größe", time.Minute)
+		cmd.Env = append(os.Environ(), "LC_ALL=C")
+		if said := start(s, cmd).Receive(); said != "(nothing more)" {
+			s.Errorf("the program said %q", said)
+		}
+	})
+}

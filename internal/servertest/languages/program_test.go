@@ -50,11 +50,15 @@ var languages = map[string]func(s *servertest.Scene, key string, ttl time.Durati
 			seconds(ttl), s.Env.Dialect.Names().Prefix))
 	},
 	"java": func(s *servertest.Scene, key string, ttl time.Duration) process {
-		drivers := testdb.Installed(s, "java")
-		return start(s, exec.Command("java", "-XX:TieredStopAtLevel=1",
-			"-cp", compiled(s)+string(os.PathListSeparator)+drivers, "Locker", javaURL(s), key,
-			seconds(ttl), s.Env.Dialect.Names().Prefix))
+		return start(s, java(s, key, ttl))
 	},
+}
+
+func java(s *servertest.Scene, key string, ttl time.Duration) *exec.Cmd {
+	drivers := testdb.Installed(s, "java")
+	return exec.Command("java", "-XX:TieredStopAtLevel=1",
+		"-cp", compiled(s)+string(os.PathListSeparator)+drivers, "Locker", javaURL(s), key,
+		seconds(ttl), s.Env.Dialect.Names().Prefix)
 }
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
@@ -62,6 +66,9 @@ func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), '
 func start(s *servertest.Scene, cmd *exec.Cmd) *program {
 	s.Helper()
 	cmd.Dir, cmd.Stderr = examples, os.Stderr
+	if cmd.Env == nil {
+		cmd.Env = append(os.Environ(), "LC_ALL=C.UTF-8") // Java reads its arguments by it
+	}
 	in, err := cmd.StdinPipe()
 	s.OK(err)
 	out, err := cmd.StdoutPipe()
