@@ -145,7 +145,7 @@ func (in *Input) calls() *Report {
 	for _, k := range byKey(in.Events) {
 		k.twice(r)
 		k.falls(r)
-		k.deposed(r)
+		k.deposed(r, in)
 		if !in.Clock {
 			k.early(r, in.Undone)
 		}

@@ -96,10 +96,12 @@ func (k *onKey) falls(r *Report) {
 }
 
 // deposed finds a holder whose Unlock or commit succeeded though another had been granted the key
-// before either was begun.
-func (k *onKey) deposed(r *Report) {
+// before either was begun. An Unlock that a failover cut short cannot know by whose end the key went
+// on, its own or the failover's; nor can it be known here whether that grant is one that was undone.
+// A fence knows.
+func (k *onKey) deposed(r *Report, in *Input) {
 	for _, e := range k.ends {
-		if b := k.before(e.Sent); e.Result == history.OK && !e.Left && b != nil && b.Token > e.Token {
+		if b := in.standing(k, e); e.Result == history.OK && !e.Left && b != nil && b.Token > e.Token {
 			r.violation(FalseUnlock, k.key, e.Told, "Unlock of token %d by %s returned nil, and was sent %s after %s had been told %d",
 				e.Token, e.Process, ms(e.Sent-b.Told), b.Process, b.Token)
 		}

@@ -38,8 +38,8 @@ func sharing(r *Report, in *Input, k *onKey, e *history.Event) {
 	}
 }
 
-// standing is before without the grants that a failover may have undone before the reader was told:
-// it may join a generation from before them, whose token is that of its first member.
+// standing is before without the grants that a failover may have undone before e was told: a reader
+// may join a generation from before them, whose token is that of its first member.
 func (in *Input) standing(k *onKey, e *history.Event) (best *history.Event) {
 	undone := over(in.Undone, e.Told)
 	if len(undone) == 0 {

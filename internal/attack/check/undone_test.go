@@ -40,6 +40,12 @@ func TestAFailoverExcusesWhatItHasUndone(t *testing.T) {
 		{"a reader from before a grant that stands", Input{
 			Events: []history.Event{g, grant("2", 1, 3, 8, 9), reading(1, 2, 0, history.Shared, 21)}, Undone: undone,
 		}, []Kind{SharedStale}},
+		{"an Unlock after a grant that may be undone", Input{
+			Events: []history.Event{g, grant("2", 1, 2, 12, 13), unlock("1", 1, 1, 14, 21, history.OK)}, Undone: undone,
+		}, nil},
+		{"an Unlock after a grant that stands", Input{
+			Events: []history.Event{g, grant("2", 1, 2, 8, 9), unlock("1", 1, 1, 14, 21, history.OK)}, Undone: undone,
+		}, []Kind{FalseUnlock}},
 		{"a stale write", Input{
 			Events:  []history.Event{g, grant("2", 1, 2, 12, 13), at(21, 22)},
 			Journal: []history.Row{row("op", "1", 1, 1, 1)}, Counters: map[string]int64{"k": 1}, Undone: undone,
