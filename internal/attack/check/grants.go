@@ -96,9 +96,9 @@ func (k *onKey) falls(r *Report) {
 }
 
 // deposed finds a holder whose Unlock or commit succeeded though another had been granted the key
-// before either was begun. An Unlock that a failover cut short cannot know by whose end the key went
-// on, its own or the failover's; nor can it be known here whether that grant is one that was undone.
-// A fence knows.
+// before either was begun. An Unlock that a failover cut short cannot know by whose end the key
+// went on, its own or the failover's; nor can it be known here whether that grant is one that was
+// undone. A fence knows.
 func (k *onKey) deposed(r *Report, in *Input) {
 	for _, e := range k.ends {
 		if b := in.standing(k, e); e.Result == history.OK && !e.Left && b != nil && b.Token > e.Token {
