@@ -208,13 +208,13 @@ func (s *keys) resume(key string) {
 // longer that its waiters hand over: that takes one statement, and to pass the key to another
 // process three.
 func (s *keys) claim(key string, hand, alone bool) (w *waiter, over bool) {
-	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.find(key)
 	if k == nil || len(k.waiters) == 0 {
 		return nil, false
 	}
+	now := time.Now()
 	if k.spent(&s.policy, now) || !alone && k.over(now, 3*s.slice) {
 		k.holding = true
 		return nil, true
