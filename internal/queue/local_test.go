@@ -60,13 +60,13 @@ func TestOnlyTheHeadIsWoken(t *testing.T) {
 	woken(t, b, true)
 }
 
-// A waiter may bid on its own account too, as one does that looks for a team to join. A signal that
+// A waiter may ask on its own account too, as one does that looks for a reader group. A signal that
 // comes meanwhile is not lost, and the next one does not wait for it to be read.
-func TestASignalThatComesDuringABidOfTheWaitersOwnIsKept(t *testing.T) {
+func TestASignalThatComesDuringAnAttemptOfTheWaitersOwnIsKept(t *testing.T) {
 	q := new(keys)
 	a := joined(t, q, 1, true)
 	q.lost(a)
-	q.wake("k") // while it bids
+	q.wake("k") // while it asks
 	q.lost(a)
 	done := make(chan struct{})
 	go func() { q.wake("k"); close(done) }()
@@ -77,14 +77,14 @@ func TestASignalThatComesDuringABidOfTheWaitersOwnIsKept(t *testing.T) {
 	}
 	woken(t, a, true)
 	q.lost(a)
-	woken(t, a, true) // for the second Wake, which came during a bid too
+	woken(t, a, true) // for the second Wake, which came during an attempt too
 	q.lost(a)
 	woken(t, a, false)
 }
 
-// A waiter that only bids is woken at the head of the queue. The key is neither handed to it nor
+// A waiter that only asks is woken at the head of the queue. The key is neither handed to it nor
 // past it.
-func TestAKeyIsNeverHandedToAWaiterThatOnlyBids(t *testing.T) {
+func TestAKeyIsNeverHandedToAWaiterThatOnlyAsks(t *testing.T) {
 	q := new(keys)
 	a := &waiter{call: &Call{Keys: []string{"k", "other"}}}
 	first := q.join(a, time.Now(), true).first
@@ -105,7 +105,7 @@ func TestAKeyIsNeverHandedToAWaiterThatOnlyBids(t *testing.T) {
 
 // A call that comes while the head asks the database may be about what happened after it was
 // answered.
-func TestASignalDuringABidIsNotLost(t *testing.T) {
+func TestASignalDuringAnAttemptIsNotLost(t *testing.T) {
 	q := new(keys)
 	a := joined(t, q, 1, true)
 	q.wake("k")
@@ -117,14 +117,14 @@ func TestASignalDuringABidIsNotLost(t *testing.T) {
 	woken(t, a, false)
 }
 
-// A reader bids of its own accord too. A signal that comes meanwhile stays: the next one must not
+// A reader asks of its own accord too. A signal that comes meanwhile stays: the next one must not
 // wait for room, with all queues locked.
-func TestABidOfOnesOwnAccordKeepsTheSignal(t *testing.T) {
+func TestAnAttemptOfOnesOwnAccordKeepsTheSignal(t *testing.T) {
 	q := new(keys)
 	a, b := joined(t, q, 1, true), joined(t, q, 2, false)
 	q.lost(a)
 	for range 3 {
-		q.wake("k") // and a, which has not seen it, bids and loses
+		q.wake("k") // and a, which has not seen it, asks and loses
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -139,7 +139,7 @@ func TestABidOfOnesOwnAccordKeepsTheSignal(t *testing.T) {
 		}
 		woken(t, a, true)
 		woken(t, b, false)
-		q.lost(a) // after the bid that the signal was for: it came again meanwhile
+		q.lost(a) // after the attempt that the signal was for: it came again meanwhile
 		woken(t, a, true)
 		q.lost(a)
 		woken(t, a, false)
@@ -149,7 +149,7 @@ func TestABidOfOnesOwnAccordKeepsTheSignal(t *testing.T) {
 	woken(t, b, true)
 }
 
-// Nor is one whose waiter leaves instead of bidding.
+// Nor is one whose waiter leaves instead of asking.
 func TestASignalIsPassedOnByAWaiterThatLeaves(t *testing.T) {
 	q := new(keys)
 	a, b, c := joined(t, q, 1, true), joined(t, q, 2, false), joined(t, q, 3, false)
@@ -163,7 +163,7 @@ func TestAClaimedWaiterIsGivenTheKeyOrReturns(t *testing.T) {
 	q := new(keys)
 	a, b := joined(t, q, 1, true), joined(t, q, 2, false)
 	if next(q) != nil {
-		t.Error("claimed while it bids: it could be granted the key twice")
+		t.Error("claimed while it asks: it could be granted the key twice")
 	}
 	q.lost(a)
 	if next(q) != a {
@@ -213,7 +213,7 @@ func TestAHeldQueueIsNotWoken(t *testing.T) {
 	woken(t, a, true)
 }
 
-// One key, many goroutines that wait, leave, bid and hand over, at random: at most one has it, and
+// One key, many goroutines that wait, leave, ask and hand over, at random: at most one has it, and
 // no waiter waits for ever.
 func TestNoWaiterIsForgotten(t *testing.T) {
 	q := new(keys)
@@ -235,9 +235,9 @@ func TestNoWaiterIsForgotten(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(n), 1))
 			for range 2000 {
 				w := &waiter{call: &Call{Keys: []string{"k"}, N: n}}
-				bid := q.join(w, time.Now(), true).first
+				asks := q.join(w, time.Now(), true).first
 				for {
-					if bid {
+					if asks {
 						if held.CompareAndSwap(false, true) {
 							q.won(w)
 							use()
@@ -254,7 +254,7 @@ func TestNoWaiterIsForgotten(t *testing.T) {
 						if signal.Given {
 							use()
 						}
-						bid = !signal.Given
+						asks = !signal.Given
 					case <-patience.C:
 						if !short {
 							t.Error("forgotten")
@@ -263,10 +263,10 @@ func TestNoWaiterIsForgotten(t *testing.T) {
 							use()
 						}
 						left.Add(1)
-						bid = false
+						asks = false
 						w = nil
 					}
-					if w == nil || !bid {
+					if w == nil || !asks {
 						break
 					}
 				}

@@ -33,24 +33,23 @@ const othersTTL = 16 * time.Second
 
 // A holder renews until it is killed. Then a Go process gets the key, and the other way round.
 func TestTheKeyOfAKilledHolderPassesToAnotherLanguage(t *testing.T) {
-	const ttl = othersTTL
 	eachOther(t, func(s *servertest.Scene, language string) {
 		s.Parallel()
 		key := "killed " + language
 		locks := s.Client(servertest.WithPoll(50 * time.Millisecond))
-		p := languages[language](s, key, ttl)
+		p := languages[language](s, key, othersTTL)
 		p.Send("lock")
 		first := token(s, p)
 		s.Eventually("two renewals", func() bool {
 			s.Elapse(100 * time.Millisecond) // the program needs the machine, too
 			found, err := locks.Inspect(s.Context(), lease.Filter{Keys: []string{key}})
 			s.OK(err)
-			return found[0].Age+found[0].Remaining > ttl*3/2
+			return found[0].Age+found[0].Remaining > othersTTL*3/2
 		})
 		ask(s, p, "state", "held")
 		p.Kill()
 		s.Env.Expire(s, key) // how long its lease lasts is tested elsewhere
-		s.Within(ttl+slack, "the grant", func() {
+		s.Within(othersTTL+slack, "the grant", func() {
 			l := s.Take(locks, key)
 			if l.Token() <= first {
 				s.Errorf("token %d after %d", l.Token(), first)
@@ -58,14 +57,14 @@ func TestTheKeyOfAKilledHolderPassesToAnotherLanguage(t *testing.T) {
 			s.OK(l.Unlock(s.Context()))
 		})
 
-		holder, p := languages["go"](s, key, ttl), languages[language](s, key, ttl)
+		holder, p := languages["go"](s, key, othersTTL), languages[language](s, key, othersTTL)
 		holder.Send("lock")
 		second := token(s, holder)
 		ask(s, p, "state", "lost")
 		p.Send("lock")
 		holder.Kill()
 		s.Env.Expire(s, key)
-		s.Within(ttl+slack, "the grant", func() {
+		s.Within(othersTTL+slack, "the grant", func() {
 			if third := token(s, p); third <= second {
 				s.Errorf("token %d after %d", third, second)
 			}
