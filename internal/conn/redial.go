@@ -18,9 +18,9 @@ const (
 	healthy = 10 * longestRest
 )
 
-// redial spaces the connections of a set while they fail. Without it each try of each caller is a
-// connection: 64 callers made hundreds a second to a server that had just been promoted, or that
-// had turned read-only.
+// redial spaces the connections of a set while they fail. Else each try of each caller is one: 64
+// callers made hundreds a second to a server just promoted, or turned read-only. It goes without
+// internal/retry, because dialects import this package, and must not import that.
 type redial struct {
 	hurt atomic.Bool // something has failed; false costs an op nothing
 

@@ -53,8 +53,8 @@ func byNote(reqs []lease.AcquireRequest) map[string][]int {
 }
 
 // again asks once more for keys that were refused because a team held them that has ended by now,
-// or that ends because it has no live member. again is never called for other keys, so that it
-// costs them nothing.
+// or ends because it has no live member; acquire may do so too, for a team that came between. again
+// is never called for other keys, so that it costs them nothing.
 func (s *Store) again(
 	ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired,
 	acquire func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error),
