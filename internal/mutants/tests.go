@@ -42,7 +42,7 @@ var elsewhere = map[string][]string{
 	"cas":        {"optimistic"},
 	"force":      {"internal/table", "internal/servertest/fence"},
 	"hold":       {"forupdate"},
-	"latch":      {"latch"},
+	"latch":      {"latch", "internal/servertest/corrupt"},
 	"limit":      {"internal/table", "semaphore", "internal/servertest/semaphore"},
 	"move":       {"internal/table", "paxosbridge"},
 	"once":       {"once", "once/oncehttp"},
