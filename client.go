@@ -158,7 +158,7 @@ func (c *Client) startQueue() {
 	order := queue.Config{
 		Asker: c.asker, PollMin: cfg.PollMin, PollMax: cfg.PollMax, HandOvers: cfg.HandOvers,
 		Notify: queue.NotifyConfig{
-			Off: cfg.Hints == HintsOff, Recent: cfg.PollMax, Log: cfg.Logger,
+			Off: cfg.Hints == HintsOff, Recent: cfg.PollMax, Identity: cfg.Identity, Log: cfg.Logger,
 		},
 	}
 	if cfg.Fair {

@@ -74,6 +74,17 @@ func (b *bed) lock(key string, opts ...rowlock.Option) *rowlock.Lock {
 	return l
 }
 
+// another is a client of another process.
+func (b *bed) another(identity string) *rowlock.Client {
+	b.Helper()
+	client, err := rowlock.Open(b.Pool(b), b.Dialect, &rowlock.Config{Identity: identity})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
 // keep keeps a handle from becoming garbage, which would release its lock.
 func (b *bed) keep(handle any) { b.Cleanup(func() { runtime.KeepAlive(handle) }) }
 

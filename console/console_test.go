@@ -76,6 +76,9 @@ func TestWaitersAreShownInTheirOrder(t *testing.T) {
 		}
 		b.wants("waits", "hot", `<span class="n">2</span>`, "web-1/4711/orders")
 		b.wants("", `<span class="n">2</span>`)
+		process := b.another("web-2")
+		calls.Go(func() { _, _ = process.Lock(ctx, "hot") })
+		b.stream("page=key&k=hot").until("view", `<th scope="row">web-2</th>`)
 	})
 }
 

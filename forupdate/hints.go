@@ -14,8 +14,8 @@ var (
 
 // Register registers a process as waiting for keys. Without registrations, a process would have to
 // assume that another waits for every key, and keep making room for it.
-func (s *Store) Register(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
-	return s.rows.Register(ctx, process, keys, d)
+func (s *Store) Register(ctx context.Context, process lease.Owner, identity string, keys []string, d time.Duration) error {
+	return s.rows.Register(ctx, process, identity, keys, d)
 }
 
 // Unregister removes the registration.

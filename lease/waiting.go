@@ -68,9 +68,10 @@ type Waker interface {
 // Registry is a Store that records which processes wait for a key, so that only they are notified.
 type Registry interface {
 	// Register registers a process, which is an Owner of its own, as waiting for keys, for d unless
-	// repeated. Read the keys once more afterwards, because a holder that released before does not
-	// notify. A holder that is about to commit does not either; polling covers that.
-	Register(ctx context.Context, process Owner, keys []string, d time.Duration) error
+	// repeated. identity names it to operators, and may be empty. Read the keys once more
+	// afterwards, because a holder that released before does not notify. A holder that is about to
+	// commit does not either; polling covers that.
+	Register(ctx context.Context, process Owner, identity string, keys []string, d time.Duration) error
 	// Unregister removes the registration.
 	Unregister(ctx context.Context, process Owner, keys []string) error
 	// Awaited reports for each key whether another process, or any ticket, waits for it. It writes

@@ -19,21 +19,21 @@ var hintFlaws = []flaw{
 		}
 	}, []string{"a process that waits is seen by others and not by itself"}},
 	{"only the first key of a batch is noted", func(m *mutant) {
-		m.await = func(ctx context.Context, p lease.Owner, keys []string, d time.Duration) error {
-			return m.Store.Register(ctx, p, keys[:1], d)
+		m.await = func(ctx context.Context, p lease.Owner, id string, keys []string, d time.Duration) error {
+			return m.Store.Register(ctx, p, id, keys[:1], d)
 		}
 	}, []string{"registrations are told apart by key"}},
 	{"a registration is not removed", func(m *mutant) {
 		m.desist = func(context.Context, lease.Owner, []string) error { return nil }
 	}, []string{"a registration ends when it is removed, and no other does", "a release without waiters does not say that there are any"}},
 	{"a registration never lapses", func(m *mutant) {
-		m.await = func(ctx context.Context, p lease.Owner, keys []string, _ time.Duration) error {
-			return m.Store.Register(ctx, p, keys, time.Hour)
+		m.await = func(ctx context.Context, p lease.Owner, id string, keys []string, _ time.Duration) error {
+			return m.Store.Register(ctx, p, id, keys, time.Hour)
 		}
 	}, []string{"a registration ends by time, unless it is repeated"}},
 	{"a repeated registration is not extended", func(m *mutant) {
 		noted := make(map[string]bool)
-		m.await = func(ctx context.Context, p lease.Owner, keys []string, d time.Duration) error {
+		m.await = func(ctx context.Context, p lease.Owner, id string, keys []string, d time.Duration) error {
 			fresh := keys[:0:0]
 			for _, k := range keys {
 				if !noted[k] {
@@ -41,13 +41,13 @@ var hintFlaws = []flaw{
 				}
 				noted[k] = true
 			}
-			return m.Store.Register(ctx, p, fresh, d)
+			return m.Store.Register(ctx, p, id, fresh, d)
 		}
 	}, []string{"a registration ends by time, unless it is repeated"}},
 	{"a client that asks is taken for a waiter", func(m *mutant) {
 		m.awaited = func(ctx context.Context, p lease.Owner, keys []string) ([]bool, error) {
 			got, err := m.Store.Awaited(ctx, p, keys)
-			_ = m.Store.Register(ctx, p, keys, time.Hour)
+			_ = m.Store.Register(ctx, p, "", keys, time.Hour)
 			return got, err
 		}
 	}, []string{"to ask who waits changes nothing"}},
@@ -72,8 +72,8 @@ var hintFlaws = []flaw{
 	}, []string{"to listen ends with its context and leaves nothing running"}},
 }
 
-func (m *mutant) Register(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
-	return m.await(ctx, process, keys, d)
+func (m *mutant) Register(ctx context.Context, process lease.Owner, identity string, keys []string, d time.Duration) error {
+	return m.await(ctx, process, identity, keys, d)
 }
 
 func (m *mutant) Unregister(ctx context.Context, process lease.Owner, keys []string) error {

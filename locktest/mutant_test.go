@@ -53,7 +53,7 @@ type mutant struct {
 	passing func(context.Context, string, []lease.SlotHandOver) ([]lease.Acquired, error)
 
 	undying  []lease.Ticket // for flaws of the queue
-	await    func(context.Context, lease.Owner, []string, time.Duration) error
+	await    func(context.Context, lease.Owner, string, []string, time.Duration) error
 	desist   func(context.Context, lease.Owner, []string) error
 	awaited  func(context.Context, lease.Owner, []string) ([]bool, error)
 	listen   func(context.Context, func(string)) error

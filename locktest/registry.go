@@ -41,7 +41,7 @@ func (r *rig) waiterAt(s lease.Store) waiter {
 
 func (w waiter) await(d time.Duration, keys ...string) {
 	w.Helper()
-	if err := w.at.Register(w.ctx, w.process, keys, d); err != nil {
+	if err := w.at.Register(w.ctx, w.process, "", keys, d); err != nil {
 		w.Fatalf("register %q: %v", keys, err)
 	}
 }

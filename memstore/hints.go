@@ -23,7 +23,7 @@ type hints struct {
 type listener struct{ heard func(key string) }
 
 // Register registers a process as waiting for keys. See [lease.Registry].
-func (s *Store) Register(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
+func (s *Store) Register(ctx context.Context, process lease.Owner, identity string, keys []string, d time.Duration) error {
 	if process.IsZero() {
 		return fmt.Errorf("register: %w", errZeroOwner)
 	}

@@ -14,7 +14,7 @@ import (
 func TestInterestEndsExactlyInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, process := memstore.New(), lease.NewOwner()
-		if err := s.Register(t.Context(), process, []string{"k"}, time.Second); err != nil {
+		if err := s.Register(t.Context(), process, "", []string{"k"}, time.Second); err != nil {
 			t.Fatal(err)
 		}
 		pause := time.Second - time.Nanosecond

@@ -33,7 +33,7 @@ func (d swap) make(ctx context.Context, s *conn.Session, r lease.AcquireRequest)
 // which is a conflict too.
 func (d swap) insert(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (token int64, err error) {
 	key, bucket := []byte(r.Key), lease.Bucket(r.Key)
-	res, err := s.Exec(ctx, d.Text("cas-insert"), key, conn.Bytes(r.Owner), d.note(r),
+	res, err := s.Exec(ctx, d.Text("cas-insert"), key, conn.Bytes(r.Owner), d.AsStored(r.Note),
 		conn.Micros(r.TTL), bucket)
 	if err != nil {
 		return 0, err

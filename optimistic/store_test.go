@@ -157,7 +157,7 @@ func TestNothingThatIsSentLocksWhatItReads(t *testing.T) {
 			ok(t, s.ReleaseTx(t.Context(), lease.InTx(tx), l))
 			ok(t, tx.Commit())
 			process := lease.NewOwner()
-			ok(t, s.Register(t.Context(), process, []string{"k"}, time.Microsecond))
+			ok(t, s.Register(t.Context(), process, "", []string{"k"}, time.Microsecond))
 			_, err = s.Sweep(t.Context(), lease.SweepOptions{})
 			ok(t, err)
 		}

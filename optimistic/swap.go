@@ -113,7 +113,7 @@ func (d swap) Acquire(
 // take writes the row if it is as it was read, and still free by the clock.
 func (d swap) take(ctx context.Context, s *conn.Session, r lease.AcquireRequest, row seen) (int64, error) {
 	section, args := "cas-take-free", []any{
-		conn.Bytes(r.Owner), d.note(r), conn.Micros(r.TTL),
+		conn.Bytes(r.Owner), d.AsStored(r.Note), conn.Micros(r.TTL),
 		row.Token + 1, []byte(r.Key), row.Token,
 	}
 	if row.owner != nil {
@@ -145,14 +145,6 @@ func (d swap) beaten(
 		return row.Acquired(nil)
 	}
 	return lease.Acquired{}, failed
-}
-
-// note is the note as a parameter: text, or bytes if the column has bytes.
-func (d swap) note(r lease.AcquireRequest) any {
-	if d.TextAsBytes {
-		return []byte(r.Note)
-	}
-	return r.Note
 }
 
 // fence changes the row, in a way that no reader notices, instead of locking it, so that no other

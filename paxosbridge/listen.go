@@ -47,10 +47,10 @@ func (b *Bridge) Announce(ctx context.Context, keys []string) error {
 // Register registers this process as a waiter in the table, for the keys there. A cluster needs no
 // registration.
 func (b *Bridge) Register(
-	ctx context.Context, process lease.Owner, keys []string, d time.Duration,
+	ctx context.Context, process lease.Owner, identity string, keys []string, d time.Duration,
 ) error {
 	if here, _ := b.routes.split(keys); len(here) > 0 {
-		return b.registry.Register(ctx, process, here, d)
+		return b.registry.Register(ctx, process, identity, here, d)
 	}
 	return nil
 }

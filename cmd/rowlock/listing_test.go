@@ -132,6 +132,15 @@ func TestWaitersAreListed(t *testing.T) {
 			out, _, _ := b.does("waiters", "k")
 			return strings.Contains(out, "web-2") && strings.Contains(out, "me too")
 		})
+		process := b.command("run", "k", "--identity", "web-3", "--", "true")
+		if err := process.Start(); err != nil {
+			b.Fatal(err)
+		}
+		defer func() { _ = process.Process.Kill(); _ = process.Wait() }()
+		eventually(b.T, "the process that waits in no order", func() bool {
+			out, _, _ := b.does("waiters", "k", "-o", "json")
+			return strings.Contains(out, `"kind":"process","identity":"web-3"`)
+		})
 		if out := b.wants(0, "", "waiters"); !strings.Contains(out, "web-1/4711/orders") {
 			b.Errorf("waiters prints %q, want the holder in it", out)
 		}

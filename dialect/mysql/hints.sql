@@ -2,10 +2,9 @@
 -- dialect.
 
 -- name: register
--- process, note, how long in µs, keys as a JSON array, in order. The note is 'hears' for a process
--- that listens. It decides nothing: wake asks who holds the user lock by which it finds the session.
--- ON DUPLICATE KEY UPDATE, which the rows of locks must avoid, does no harm here, because rowlock does
--- not use the count of rows.
+-- process, note, how long in µs, keys as a JSON array, in order. The note is as in Postgres. It
+-- decides nothing: wake asks who holds the user lock by which it finds the session. ON DUPLICATE KEY
+-- UPDATE, which the rows of locks must avoid, does no harm here, because no count of rows is used.
 INSERT INTO rowlock_queue (`key`, waiter, note, alive_until)
 SELECT w.k, w.waiter, w.note, w.until
 FROM (SELECT UNHEX(j.k) AS k, ? AS waiter, ? AS note,

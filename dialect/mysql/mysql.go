@@ -26,7 +26,7 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 	}, settings: s}
 	return d, sqlstore.Features{
 		Statements: sqlstore.Statements{
-			TextAsBytes: true, Clamps: true, ReadsLock: true, CountsOnly: true, Expects: true,
+			AsStored: sqlstore.AsBytes, Clamps: true, ReadsLock: true, CountsOnly: true, Expects: true,
 			ShareLock: " LOCK IN SHARE MODE",
 		},
 		OpenChecks: sqlstore.OpenChecks{Synchronous: d.synchronous},

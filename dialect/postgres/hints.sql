@@ -5,9 +5,9 @@
 -- transaction alone.
 
 -- name: register
--- $1 process, $2 note, $3 how long in µs, $4 keys as an array literal, in order. The note is 'hears'
--- for a process that listens: wake chooses only such a process, because a message to one that does
--- not listen would be lost each time it is chosen.
+-- $1 process, $2 note, $3 how long in µs, $4 keys as an array literal, in order. The note is the
+-- process's identity, a tab, and 'listens' if it does: wake chooses only such a process, because a
+-- message to one that does not listen would be lost each time it is chosen.
 WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO rowlock_queue (key, waiter, note, alive_until)
 SELECT w.key, $1::bytea, $2::text, clock_timestamp() + $3::bigint * interval '1 microsecond'
@@ -48,11 +48,11 @@ SELECT pg_notify($1::text, m) FROM unnest($2::text::text[]) AS m
 -- record of the order. If there is none, the message is for all.
 SELECT pg_notify($1::text || coalesce('_' || encode(substr(coalesce(
   (SELECT q.waiter FROM rowlock_queue AS q
-   WHERE q.key = w.key AND q.waiter > $3 AND q.rank IS NULL AND q.note = 'hears'
+   WHERE q.key = w.key AND q.waiter > $3 AND q.rank IS NULL AND right(q.note, 7) = 'listens'
      AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1),
   (SELECT q.waiter FROM rowlock_queue AS q
-   WHERE q.key = w.key AND q.waiter < $3 AND q.rank IS NULL AND q.note = 'hears'
+   WHERE q.key = w.key AND q.waiter < $3 AND q.rank IS NULL AND right(q.note, 7) = 'listens'
      AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1)), 1, 8), 'hex'), ''), encode(w.key, 'hex'))
 FROM unnest($2::text::bytea[]) AS w (key)

@@ -27,7 +27,9 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 		release:  text.Text("release"), relaxed: text.Text("release-relaxed"),
 	}
 	f := sqlstore.Features{
-		Statements: sqlstore.Statements{Dollars: true, ShareLock: " FOR SHARE"},
+		Statements: sqlstore.Statements{
+			Dollars: true, AsStored: sqlstore.AsText, ShareLock: " FOR SHARE",
+		},
 		OpenChecks: sqlstore.OpenChecks{Synchronous: d.synchronous, RowSecurity: d.rowSecurity},
 		OwnTx:      sqlstore.OwnTx{Pin: d.pin},
 		Sessions:   sqlstore.Sessions{Silence: d.silence, Piper: d},

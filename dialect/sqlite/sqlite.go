@@ -32,7 +32,7 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 	return d, sqlstore.Features{
 		// A file has one write lock, and connections that wait for it sleep and poll.
 		OneWriter:  true,
-		Statements: sqlstore.Statements{Clamps: true},
+		Statements: sqlstore.Statements{AsStored: sqlstore.AsText, Clamps: true},
 		OpenChecks: sqlstore.OpenChecks{CheckNames: checkNames, ProbePool: d.probePool},
 		Sessions:   sqlstore.Sessions{Version: d.version},
 	}

@@ -361,11 +361,11 @@ SELECT /* rowlock announce */ pg_notify($1::text, m) FROM unnest($2::text::text[
 -- dialect/postgres/hints.sql: wake
 SELECT /* rowlock wake */ pg_notify($1::text || coalesce('_' || encode(substr(coalesce(
   (SELECT q.waiter FROM "rowlock_queue" AS q
-   WHERE q.key = w.key AND q.waiter > $3 AND q.rank IS NULL AND q.note = 'hears'
+   WHERE q.key = w.key AND q.waiter > $3 AND q.rank IS NULL AND right(q.note, 7) = 'listens'
      AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1),
   (SELECT q.waiter FROM "rowlock_queue" AS q
-   WHERE q.key = w.key AND q.waiter < $3 AND q.rank IS NULL AND q.note = 'hears'
+   WHERE q.key = w.key AND q.waiter < $3 AND q.rank IS NULL AND right(q.note, 7) = 'listens'
      AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1)), 1, 8), 'hex'), ''), encode(w.key, 'hex'))
 FROM unnest($2::text::bytea[]) AS w (key)

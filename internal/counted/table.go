@@ -86,9 +86,9 @@ func (t *Table) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.A
 }
 
 // Register writes.
-func (t *Table) Register(ctx context.Context, process lease.Owner, keys []string, d time.Duration) error {
+func (t *Table) Register(ctx context.Context, process lease.Owner, identity string, keys []string, d time.Duration) error {
 	t.writes.Add(1)
-	return t.registry.Register(ctx, process, keys, d)
+	return t.registry.Register(ctx, process, identity, keys, d)
 }
 
 // Unregister writes.

@@ -20,7 +20,9 @@ type NotifyConfig struct {
 	Everyone bool
 	// Recent is how young a hold must be for the processes that wait for the key to be counted.
 	Recent time.Duration
-	Log    *slog.Logger
+	// Identity is what the store's registrations show of this process.
+	Identity string
+	Log      *slog.Logger
 	// Heard is called with each key that another process announces, or "" for any key.
 	Heard func(key string)
 	// Chosen is called with each key for which this process alone was woken.

@@ -22,7 +22,7 @@ func (h *notifications) Register(ctx context.Context, keys []string) {
 	}
 	now := time.Now()
 	keys = h.unregistered(keys, now)
-	if len(keys) == 0 || h.store.Register(ctx, h.process, keys, registrationLasts) != nil {
+	if len(keys) == 0 || h.store.Register(ctx, h.process, h.cfg.Identity, keys, registrationLasts) != nil {
 		return // it is repeated before the next poll
 	}
 	h.mu.Lock()

@@ -85,7 +85,7 @@ func (p *process) HandOver(ctx context.Context, items []lease.HandOver) ([]lease
 func (p *process) Wakes() bool { return true }
 
 func (p *process) Register(
-	ctx context.Context, process lease.Owner, keys []string, d time.Duration,
+	ctx context.Context, process lease.Owner, identity string, keys []string, d time.Duration,
 ) error {
 	p.s.mu.Lock()
 	for _, key := range keys {
@@ -95,7 +95,7 @@ func (p *process) Register(
 		p.s.waiting[key][process] = true
 	}
 	p.s.mu.Unlock()
-	return p.Store.Register(ctx, process, keys, d)
+	return p.Store.Register(ctx, process, identity, keys, d)
 }
 
 func (p *process) Unregister(ctx context.Context, process lease.Owner, keys []string) error {

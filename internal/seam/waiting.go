@@ -54,9 +54,9 @@ func (s *Store) Meet(process lease.Owner) {
 
 // Register notes that a process waits for keys.
 func (s *Store) Register(
-	ctx context.Context, process lease.Owner, keys []string, d time.Duration,
+	ctx context.Context, process lease.Owner, identity string, keys []string, d time.Duration,
 ) error {
-	return s.registry.Register(ctx, process, keys, d)
+	return s.registry.Register(ctx, process, identity, keys, d)
 }
 
 // Unregister takes that back.

@@ -32,8 +32,8 @@ type Features struct {
 type Statements struct {
 	// Dollars says that parameters are written $1, $2 and so on, instead of ?.
 	Dollars bool
-	// TextAsBytes says that text is compared and stored as bytes, and so must be sent as bytes.
-	TextAsBytes bool
+	// AsStored encodes text as a parameter: as bytes where it is compared and stored as bytes.
+	AsStored func(text string) any
 	// Clamps says that a column may store another value than was written to it: the largest integer
 	// for one that is too large, or a text or a float for an integer.
 	Clamps bool

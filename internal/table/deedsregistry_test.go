@@ -11,12 +11,12 @@ import (
 func (c *cell) waiting(begins bool) act {
 	process, keys := lease.NewOwner(), []string{c.key, c.key + "/also"}
 	if !begins {
-		wantIs(c, c.clean.Register(c.Context(), process, keys, ttl), nil)
+		wantIs(c, c.clean.Register(c.Context(), process, "", keys, ttl), nil)
 	}
 	return act{
 		do: func(ctx context.Context) error {
 			if begins {
-				return c.store.Register(ctx, process, keys, ttl)
+				return c.store.Register(ctx, process, "", keys, ttl)
 			}
 			return c.store.Unregister(ctx, process, keys)
 		},
@@ -32,7 +32,7 @@ func (c *cell) waiting(begins bool) act {
 // asking looks who waits.
 func (c *cell) asking() act {
 	process := lease.NewOwner()
-	wantIs(c, c.clean.Register(c.Context(), process, []string{c.key}, ttl), nil)
+	wantIs(c, c.clean.Register(c.Context(), process, "", []string{c.key}, ttl), nil)
 	var got []bool
 	return act{
 		do: func(ctx context.Context) (err error) {

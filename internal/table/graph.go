@@ -17,10 +17,7 @@ var _ lease.Graph = (*Store)(nil)
 func (s *Store) Record(
 	ctx context.Context, by lease.Party, chains []lease.Chain, life time.Duration,
 ) error {
-	args := []any{flag(by.Process), by.Identity, conn.Micros(life)}
-	if s.d.TextAsBytes {
-		args[1] = []byte(by.Identity)
-	}
+	args := []any{flag(by.Process), s.d.AsStored(by.Identity), conn.Micros(life)}
 	return s.write(ctx, "wait-note", args, chains)
 }
 

@@ -15,10 +15,7 @@ import (
 // join lets members in, in one statement if the database returns what it writes, or if all are for
 // one key. Each answer is told by a statement that has written this member's row.
 func (s *Store) join(ctx context.Context, note string, reqs []lease.RenewRequest) []member {
-	var text any = note
-	if s.d.TextAsBytes {
-		text = []byte(note)
-	}
+	text := s.d.AsStored(note)
 	if len(reqs) == 1 {
 		m, doubtful, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", reqs[0].Key},
 			func(ctx context.Context, session *conn.Session) (member, error) {

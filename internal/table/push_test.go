@@ -159,7 +159,7 @@ func TestAReleaseDoesNotWaitForARegistration(t *testing.T) {
 		s := openOn(t, e, e.Dialect, true)
 		waiter := openOn(t, e, e.Dialect, true)
 		_ = listen(t, waiter) // a release asks who waits only while a process listens
-		wantIs(t, waiter.Register(t.Context(), lease.NewOwner(), []string{"key"}, ttl), nil)
+		wantIs(t, waiter.Register(t.Context(), lease.NewOwner(), "", []string{"key"}, ttl), nil)
 		l := hold(t, s, "key")
 		tx, err := e.DB.BeginTx(t.Context(), nil)
 		wantIs(t, err, nil)

@@ -7,34 +7,36 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Register registers a process as a waiter for each key, or extends the registration, in one
 // statement. The rows have no rank in the queue.
 func (s *Store) Register(
-	ctx context.Context, process lease.Owner, keys []string, d time.Duration,
+	ctx context.Context, process lease.Owner, identity string, keys []string, d time.Duration,
 ) error {
 	if process.IsZero() {
 		return fmt.Errorf("%w: register: the zero owner names no process; use lease.NewOwner",
 			lease.ErrConfig)
 	}
+	if err := sqlstore.CheckIdentity(identity); err != nil {
+		return err
+	}
 	s.process.meet(process)
-	if !s.Wakes() {
-		return s.note(ctx, "register", keys, awaiting(d, process, ""))
-	}
-	s.hints.awaits(process, keys, time.Now().Add(d+late))
 	how := ""
-	if s.hints.reaches(process) {
-		how = "hears"
+	if s.Wakes() {
+		s.hints.awaits(process, keys, time.Now().Add(d+late))
+		if s.hints.reaches(process) {
+			how = "listens"
+		}
 	}
-	return s.note(ctx, "register", keys, awaiting(d, process, how))
+	note := s.d.AsStored(lease.StoredNote(identity, how))
+	return s.note(ctx, "register", keys, awaiting(d, process, note))
 }
 
-func awaiting(d time.Duration, process lease.Owner, how ...any) func(list any) []any {
-	return func(list any) []any {
-		return slices.Concat([]any{conn.Bytes(process)}, how, []any{conn.Micros(d), list})
-	}
+func awaiting(d time.Duration, process lease.Owner, note any) func(list any) []any {
+	return func(list any) []any { return []any{conn.Bytes(process), note, conn.Micros(d), list} }
 }
 
 // Unregister removes those registrations in one statement.

@@ -15,9 +15,27 @@ import (
 func TestNobodyWaitsAsNobody(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s := openOn(t, e, e.Dialect, true)
-		if err := s.Register(t.Context(), lease.Owner{}, []string{"key"}, ttl); !errors.Is(err, lease.ErrConfig) {
+		if err := s.Register(t.Context(), lease.Owner{}, "", []string{"key"}, ttl); !errors.Is(err, lease.ErrConfig) {
 			t.Errorf("got %v", err)
 		}
+	})
+}
+
+// An operator finds the process that waits, and a wake the one that listens.
+func TestARegistrationNamesItsProcess(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		s, process := openOn(t, e, e.Dialect, true), lease.NewOwner()
+		for _, identity := range []string{"", "wéb-1/4711/orders"} {
+			wantIs(t, s.Register(t.Context(), process, identity, []string{"key"}, ttl), nil)
+			var rows int
+			var note []byte
+			err := e.DB.QueryRow(e.SQL(`SELECT count(*), min(note) FROM {rowlock_queue}`)).Scan(&rows, &note)
+			if got, how := lease.SplitNote(string(note)); err != nil || rows != 1 || got != identity || how != "" {
+				t.Errorf("%d rows, note %q, %v; want that of %q", rows, note, err, identity)
+			}
+		}
+		err := s.Register(t.Context(), process, "two\tnames", []string{"key"}, ttl)
+		wantIs(t, err, lease.ErrConfig)
 	})
 }
 
@@ -33,7 +51,7 @@ func TestProcessesThatWaitForTheSameKeysDoNotStandInEachOthersWay(t *testing.T) 
 					for _, i := range rand.Perm(20)[:1+rand.IntN(10)] {
 						keys = append(keys, fmt.Sprint("key", i))
 					}
-					if err := errors.Join(s.Register(t.Context(), process, keys, ttl), s.Unregister(t.Context(), process, keys[:len(keys)/2])); err != nil {
+					if err := errors.Join(s.Register(t.Context(), process, "", keys, ttl), s.Unregister(t.Context(), process, keys[:len(keys)/2])); err != nil {
 						t.Error(err)
 					}
 				}
@@ -54,9 +72,9 @@ func TestAReleaseSaysWhetherAnybodyElseWaits(t *testing.T) {
 		}
 	}
 	want("nobody waits", false)
-	wantIs(t, s.Register(ctx, me, []string{"key"}, ttl), nil)
+	wantIs(t, s.Register(ctx, me, "", []string{"key"}, ttl), nil)
 	want("its own process waits", false)
-	wantIs(t, other.Register(ctx, you, []string{"key", "other"}, ttl), nil)
+	wantIs(t, other.Register(ctx, you, "", []string{"key", "other"}, ttl), nil)
 	want("another process waits", true)
 	wantIs(t, other.Unregister(ctx, you, []string{"key"}), nil)
 	want("another process no longer waits", false)
@@ -64,7 +82,7 @@ func TestAReleaseSaysWhetherAnybodyElseWaits(t *testing.T) {
 	want("a ticket waits", true)
 	e.Exec(t, `UPDATE {rowlock_queue} SET alive_until = {now} - {second}`)
 	want("whoever waited has died", false)
-	wantIs(t, s.Register(ctx, you, []string{"key"}, ttl), nil)
+	wantIs(t, s.Register(ctx, you, "", []string{"key"}, ttl), nil)
 	want("two processes use the store, and one of them waits", true)
 }
 
@@ -77,7 +95,7 @@ func TestAReleaseOfAProcessThatNeverWaitsLeavesOutNoOther(t *testing.T) {
 			s.Meet(never)
 			s.Meet(waits)
 		}
-		wantIs(t, s.Register(t.Context(), waits, []string{"key"}, ttl), nil)
+		wantIs(t, s.Register(t.Context(), waits, "", []string{"key"}, ttl), nil)
 		if got := release(t, s, hold(t, s, "key")); got.Looked && !got.Awaited {
 			t.Errorf("the store was told which processes there are: %t; a release says %+v", said, got)
 		}
@@ -88,7 +106,7 @@ func TestASweepForgetsWhoDiedWaiting(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s := openOn(t, e, e.Dialect, true)
 		wait := func(keys ...string) {
-			wantIs(t, s.Register(t.Context(), lease.NewOwner(), keys, ttl), nil)
+			wantIs(t, s.Register(t.Context(), lease.NewOwner(), "", keys, ttl), nil)
 		}
 		wait("a", "b", "c", "d", "e")
 		e.Exec(t, `UPDATE {rowlock_queue} SET alive_until = {now} - {second}`)

@@ -204,5 +204,6 @@ func (s *Store) Wish(
 		return s.note(ctx, "unwish", keys,
 			func(list any) []any { return []any{list, conn.Bytes(waiter)} })
 	}
-	return s.note(ctx, "wish", keys, awaiting(d, waiter))
+	return s.note(ctx, "wish", keys,
+		func(list any) []any { return []any{conn.Bytes(waiter), conn.Micros(d), list} })
 }

@@ -30,7 +30,7 @@ func sleepers(t *testing.T, e *testdb.Env, n int, key string) []*sleeper {
 		if s.hears(t) {
 			t.Fatal("the beginning was told to it alone")
 		}
-		wantIs(t, s.store.Register(t.Context(), s.process, []string{key}, ttl), nil)
+		wantIs(t, s.store.Register(t.Context(), s.process, "web-1/4711/orders", []string{key}, ttl), nil)
 		all = append(all, s)
 	}
 	slices.SortFunc(all, func(a, b *sleeper) int { return bytes.Compare(a.process[:], b.process[:]) })
@@ -74,7 +74,7 @@ func TestOnlyAProcessThatListensIsWoken(t *testing.T) {
 	e := on(t, "postgres")
 	one := sleepers(t, e, 1, "key")[0]
 	for range 8 {
-		wantIs(t, one.store.Register(t.Context(), lease.NewOwner(), []string{"key", "other"}, ttl), nil)
+		wantIs(t, one.store.Register(t.Context(), lease.NewOwner(), "", []string{"key", "other"}, ttl), nil)
 	}
 	waker, ctx := openOn(t, e, e.Dialect, true), t.Context()
 	wake := func(from lease.Owner, key string, want bool) {
@@ -102,7 +102,7 @@ func TestWaitingProcessesAreCounted(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s, ctx := openOn(t, e, e.Dialect, true), t.Context()
 		for i := range 3 {
-			wantIs(t, s.Register(ctx, lease.NewOwner(), []string{"b", "a"}[:1+i%2], ttl), nil)
+			wantIs(t, s.Register(ctx, lease.NewOwner(), "", []string{"b", "a"}[:1+i%2], ttl), nil)
 		}
 		n, err := s.Waiting(ctx, []string{"b", "nobody's", "a"})
 		if wantIs(t, err, nil); !slices.Equal(n, []int{3, 0, 1}) {

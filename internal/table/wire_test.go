@@ -102,7 +102,7 @@ func TestMessagesAreSentAsReleased(t *testing.T) {
 	mustSend(t, s.Wake(t.Context(), announcer, wireKeys))
 	hear(t, f, conn)
 	f.Section("Wake where the process has registered, to it alone.")
-	mustSend(t, s.Register(t.Context(), listener, wireKeys, time.Minute))
+	mustSend(t, s.Register(t.Context(), listener, "", wireKeys, time.Minute))
 	mustSend(t, s.Wake(t.Context(), announcer, wireKeys))
 	hear(t, f, conn)
 	f.Match(t, notifyFile)

@@ -190,7 +190,7 @@ func (w *writer) waiters() {
 	} {
 		w.must(w.store.Join(w.Context(), []lease.Ticket{t}))
 	}
-	w.must(w.store.Register(w.Context(), owner("process"), []string{"held", "fair"}, ever))
+	w.must(w.store.Register(w.Context(), owner("process"), "", []string{"held", "fair"}, ever))
 }
 
 // team leaves a key that two members share, and the wish of a caller that waits for it.

@@ -25,7 +25,7 @@ var prober = lease.Owner{'p', 'r', 'o', 'b', 'e'}
 // as every other call does.
 func (c *Cluster) Probe(ctx context.Context) error {
 	keys := []string{probeKey}
-	if err := c.store.Register(ctx, prober, keys, probeFor); err != nil {
+	if err := c.store.Register(ctx, prober, "", keys, probeFor); err != nil {
 		return err
 	}
 	seen, err := c.store.Awaited(ctx, lease.Owner{}, keys)
@@ -40,7 +40,7 @@ func (c *Cluster) Probe(ctx context.Context) error {
 // with the primary.
 func (c *Cluster) arrives(ctx context.Context) error {
 	us, keys := lease.NewOwner(), []string{probeKey}
-	if err := c.store.Register(ctx, us, keys, probeFor); err != nil {
+	if err := c.store.Register(ctx, us, "", keys, probeFor); err != nil {
 		return err
 	}
 	err := c.members.await(ctx, func(ctx context.Context, i int) (n int, err error) {

@@ -51,8 +51,8 @@ func TestALatchOfImpossibleNumbersIsCorrupt(t *testing.T) {
 	}
 }
 
-// A sweep that stops at an id that it did not write leaves all parties behind it for ever. Cut to the
-// size of an id, a longer one would be found again by the search for the next.
+// A sweep that stops at an id that it did not write leaves all parties behind it for ever. Cut to
+// the size of an id, a longer one would be found again by the search for the next.
 func TestASweepPassesOverPartiesWhoseIDIsOfAnotherSize(t *testing.T) {
 	looseEach(t, func(t *testing.T, e *testdb.Env) {
 		s := latches(t, e)

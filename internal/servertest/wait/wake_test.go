@@ -44,7 +44,7 @@ func anyOf(s *servertest.Scene, waiting []<-chan got) got {
 func registered(s *servertest.Scene, key string, n int) {
 	s.Helper()
 	s.Eventually("processes listen", func() bool {
-		return s.Number(`SELECT count(*) FROM {rowlock_queue} WHERE {key} = ? AND note = 'hears'`,
+		return s.Number(`SELECT count(*) FROM {rowlock_queue} WHERE {key} = ? AND note LIKE '%listens'`,
 			[]byte(key)) >= int64(n)
 	})
 }
@@ -119,7 +119,7 @@ func sleepers(s *servertest.Scene, key string, n int, woken func()) {
 			})
 		}()
 		<-listens
-		s.OK(store.Register(s.Context(), process, []string{key}, time.Minute))
+		s.OK(store.Register(s.Context(), process, "", []string{key}, time.Minute))
 	}
 }
 

@@ -74,8 +74,8 @@ func (l *List) Waiters(ctx context.Context, key string) ([]Waiter, error) {
 		w := Waiter{Kind: "process", Alive: conn.Duration(alive)}
 		if queued {
 			w.Kind = "queue"
-			w.Identity, w.Note = lease.SplitNote(note)
 		}
+		w.Identity, w.Note = lease.SplitNote(note)
 		return w, err
 	})
 	if err != nil {
