@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/isnil"
@@ -15,6 +16,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
 	"github.com/rowlockdb/rowlock/internal/trace"
@@ -43,6 +45,10 @@ type core struct {
 	unnoted   string         // what is stored for a lock without a Note
 	gone      chan struct{}  // closed when Close has done all
 	spaces    tenant.Spaces
+	tx        struct {
+		pool dialect.Pool      // that Open got; nil after New
+		d    *sqlstore.Dialect // of the tables; nil for another store
+	}
 }
 
 // New returns a client on any store: a table's, a cluster's, one in memory. The caller closes the
@@ -88,6 +94,9 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	c.cfg, c.store, c.unnoted = cfg, able, lease.StoredNote(cfg.Identity, "")
 	c.holds, c.closed = make(map[*hold]struct{}), make(chan struct{})
 	c.tables = able.Tables()
+	if on, ok := seam.As[interface{ Dialect() *sqlstore.Dialect }](store); ok {
+		c.tx.d = on.Dialect()
+	}
 	c.calls = cleanup.NewCalls()
 	c.orphans = cleanup.Start(able, cfg.Fair, cfg.Logger)
 	c.dog = watchdog.New(store, watchdog.Config{

@@ -86,6 +86,7 @@ func OpenContext(
 	if err != nil {
 		return nil, oneline.Join(err, store.Close())
 	}
+	c.tx.pool = db
 	return c, nil
 }
 

@@ -1,6 +1,7 @@
 package rowlock
 
 import (
+	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type request struct {
 
 	onWait    func(Waiting)
 	space     *tenant.Space // of its keys, in which it counts
+	tx        sql.TxOptions
 	reentrant bool
 	given     given
 }
@@ -35,6 +37,10 @@ const (
 	givenMaxHold
 	givenMinHold
 	givenMaxIdle
+
+	// Of DoTx alone, which takes them away.
+	givenTxOptions
+	givenShared
 )
 
 // maxMinHold bounds MinHold, because the lease outlives the process that could undo it.
@@ -200,6 +206,10 @@ func (r *request) apply(opts []Option) error {
 		if err := o(r); err != nil {
 			return err
 		}
+	}
+	if r.given&(givenTxOptions|givenShared) != 0 {
+		return fmt.Errorf("%w: TxOptions and Shared are options of DoTx; leave them out, and use RLock to share "+
+			"a key", lease.ErrConfig)
 	}
 	if r.maxHold > 0 && r.minHold > r.maxHold {
 		return fmt.Errorf("%w: MinHold (%s) must not be more than MaxHold (%s)",

@@ -119,6 +119,7 @@ type state struct {
 	handles  int                  // that were not unlocked; the lock ends with the last
 	nested   map[*nested]struct{} // of the handles but the first
 	tx       lease.Tx             // that last fenced the lock, if any
+	freed    bool                 // by a transaction that was committed
 	demanded bool                 // by the others of a cycle that a call above this hold has ended
 	endHook  *func()              // the hook of an end before Hooks.Acquired has returned; else nil
 }

@@ -202,7 +202,7 @@ func (p *parting) claim(minHold, open bool) (i queue.Release, to place) {
 	}
 	to = h.step(e)
 	cause, tx := h.cause, h.tx
-	h.tx = nil
+	h.tx, i.Freed = nil, h.freed
 	i.Lease, p.demanded = h.lease.Lease, h.demanded
 	h.mu.Unlock()
 	switch {
@@ -223,6 +223,7 @@ func (p *parting) claim(minHold, open bool) (i queue.Release, to place) {
 		return i, to
 	}
 	i.Fenced, i.Left = h.k.dog.InTx(&h.lease)
+	i.Left = i.Left || i.Freed
 	i.Open = tx != nil && isOpen(tx)
 	i.Doubtful, i.Slot = h.doubtful, h.slot
 	if minHold && h.minHold > 0 {

@@ -110,3 +110,12 @@ func nameOf(tx Tx) typeName {
 	}
 	return typeName{t.PkgPath(), t.Name()}
 }
+
+// Transaction is one that rowlock begins and ends for DoTx; see dialect/postgres.
+type Transaction interface {
+	Runner
+	// Commit ends with ctx. An error that is not the server's own leaves the outcome unknown.
+	Commit(ctx context.Context) error
+	// End rolls back what was not committed and lets go of the connection. It ends with ctx.
+	End(ctx context.Context, committed bool)
+}

@@ -18,10 +18,6 @@ import (
 var errLostRow = errors.New("the transaction has lost the row it made: it was ended, by the function or by the " +
 	"database, whose error the function did not return")
 
-// errCut: PostgreSQL answers a canceled wait for its synchronous standby with success and a
-// warning, which drivers discard.
-var errCut = errors.New("the answer to the COMMIT came after it was canceled, when success says nothing of replicas")
-
 // attempt is one transaction.
 type attempt struct {
 	o    *Once
@@ -55,7 +51,7 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	committed := false
-	defer func() { w.over(ctx, committed) }() // even if f panics
+	defer func() { w.End(ctx, committed) }() // even if f panics
 	res, err := a.within(ctx, w)
 	if err != nil {
 		return Result{}, err
@@ -72,7 +68,7 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 
 // start connects and begins. It waits no longer than for a claim, because with a ctx without
 // deadline a hanging connection would keep it.
-func (a *attempt) start(ctx context.Context) (*work, error) {
+func (a *attempt) start(ctx context.Context) (*sqlstore.Transaction, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.wait+slack)
 	defer cancel()
 	pinned, err := a.o.db.Conn(ctx)
@@ -90,17 +86,12 @@ func (a *attempt) start(ctx context.Context) (*work, error) {
 			return nil, err
 		}
 	}
-	// A context that ends makes f's statements fail. It must not roll the transaction back at some
-	// moment, which could be that of the commit.
-	within, cut := context.WithCancel(context.WithoutCancel(ctx))
-	tx, err := a.begin(ctx, within, pinned, cut)
+	t, err := a.o.d.BeginOn(ctx, pinned, a.o.cfg.TxOptions)
 	if err != nil {
-		cut()
-		_ = pinned.Close()
 		_, err = a.failed("begin", conn.NotSent{Err: err})
 		return nil, err
 	}
-	return &work{d: a.o.d, conn: pinned, tx: tx, cut: cut}, nil
+	return t, nil
 }
 
 // count looks before the transaction, where it locks nothing at any isolation. A repeat of a stored
@@ -116,13 +107,6 @@ func (a *attempt) count(ctx context.Context, pinned *sql.Conn) error {
 	}
 	a.full = n >= most
 	return err
-}
-
-// begin waits no longer than ctx does, because SQLite's BEGIN IMMEDIATE waits for the other
-// writers. After it has begun, ctx ends nothing.
-func (a *attempt) begin(ctx, within context.Context, conn *sql.Conn, cut context.CancelFunc) (*sql.Tx, error) {
-	defer context.AfterFunc(ctx, cut)()
-	return a.o.d.BeginTx(within, conn, a.o.cfg.TxOptions)
 }
 
 // look asks before the transaction whether another has the key, if the claim cannot be told not to
@@ -142,8 +126,8 @@ func (a *attempt) look(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-func (a *attempt) within(ctx context.Context, w *work) (Result, error) {
-	tx := w.tx
+func (a *attempt) within(ctx context.Context, w *sqlstore.Transaction) (Result, error) {
+	tx := w.Tx
 	row, err := a.o.claim(ctx, lease.InTx(tx), a.row, a.wait)
 	if err != nil {
 		a.rivals = row.State == sqlstore.OnceInFlight
@@ -168,11 +152,11 @@ func (a *attempt) within(ctx context.Context, w *work) (Result, error) {
 	if err := a.o.tooLarge(a.req.Key, value); err != nil {
 		return Result{}, err
 	}
-	if err := a.o.refused(w.ending(ctx), lease.InTx(tx), a.req.Key, value); err != nil {
+	if err := a.o.refused(w.Ending(ctx), lease.InTx(tx), a.req.Key, value); err != nil {
 		return Result{}, err
 	}
 	// What f has finished is committed, even if ctx has ended.
-	err = a.o.store(w.ending(ctx), lease.InTx(tx), a.row, value)
+	err = a.o.store(w.Ending(ctx), lease.InTx(tx), a.row, value)
 	if errors.Is(err, sql.ErrTxDone) {
 		return Result{}, endedByF(a.req.Key, err)
 	}
@@ -227,18 +211,15 @@ func worthIt(d *sqlstore.Dialect, err error) bool {
 	return !errors.Is(err, errLostRow) && !errors.Is(err, sql.ErrTxDone) && sqlstore.Judge(d, err).Class.Retry()
 }
 
-// commit says in a what is known if there is no answer. It then drops the connection, because
-// SQLite leaves the transaction open if it is too busy to commit, and database/sql would give it to
-// the next caller.
-func (a *attempt) commit(ctx context.Context, w *work) error {
-	err := w.commit(ctx)
+// commit says in a what is known if there is no answer.
+func (a *attempt) commit(ctx context.Context, w *sqlstore.Transaction) error {
+	err := w.Commit(ctx)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, sql.ErrTxDone):
 		return endedByF(a.req.Key, err)
 	}
-	w.bad = true
 	class := sqlstore.Judge(a.o.d, err).Class
 	a.unknown = class == sqlstore.Unknown
 	a.again = class.Retry()

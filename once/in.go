@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/internal/txend"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -53,9 +52,9 @@ func (o *Once) doIn(ctx context.Context, tx *sql.Tx, r Request, c sqlstore.OnceC
 		if whole {
 			return
 		}
-		end, stop := ending(ctx)
+		end, stop := sqlstore.Ending(ctx)
 		defer stop()
-		txend.Rollback(end, o.d, tx)
+		o.d.Rollback(end, tx)
 	}()
 	value, err := f(ctx, tx)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/ownrows"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/internal/txend"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -152,13 +151,13 @@ func (t *Table[T]) write(ctx context.Context, db Pool, rows []*T) error {
 	if err != nil {
 		return t.explain("begin a transaction on", err)
 	}
-	defer txend.Rollback(ctx, t.d, tx) // after a COMMIT it only frees the connection
+	defer t.d.Rollback(ctx, tx) // after a COMMIT it only frees the connection
 	for _, r := range rows {
 		if err := t.Update(ctx, tx, r); err != nil {
 			return err
 		}
 	}
-	return t.committed(txend.Commit(ctx, t.d, tx))
+	return t.committed(t.d.Commit(ctx, tx))
 }
 
 // committed explains a failed commit: one that was refused has changed nothing, and one that was

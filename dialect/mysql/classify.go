@@ -51,6 +51,7 @@ var verdicts = map[uint16]sqlstore.Verdict{
 	1441: {Class: sqlstore.Refused, As: lease.ErrCorrupt},   // a time after the year 9999
 	1644: {Class: sqlstore.Refused, As: sqlstore.ErrRaised}, // SIGNAL without a number
 	1064: {Class: sqlstore.Refused},                         // syntax
+	1305: {Class: sqlstore.Refused},                         // no such savepoint
 	1153: {Class: sqlstore.Refused},                         // larger than max_allowed_packet
 }
 

@@ -89,7 +89,7 @@ var bans = []struct {
 	{"./once", "drivers", nil, "it is given a dialect and a pool"},
 	{
 		"./once", "./internal",
-		[]string{"./internal/sqlstore", "./internal/conn", "leaves", "./internal/txend", "./internal/retry"},
+		[]string{"./internal/sqlstore", "./internal/conn", "leaves", "./internal/retry"},
 		"a transaction of the application's needs no lanes",
 	},
 	{"./once", "test helpers", nil, "it is part of the user's program"},

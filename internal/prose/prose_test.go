@@ -121,7 +121,6 @@ var clean = []string{
 	"internal/table",
 	"internal/tenant",
 	"internal/trace",
-	"internal/txend",
 	"internal/upgrade",
 	"internal/wire",
 	"latch",

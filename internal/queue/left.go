@@ -18,7 +18,7 @@ const lookTimeout = seam.Timeout / 4
 func (r *Releaser) look(ctx context.Context, items []Release) {
 	var keys []string
 	for n := range items {
-		if i := &items[n]; i.Left && !i.state.done {
+		if i := &items[n]; i.Left && !i.state.done && !i.state.went {
 			keys = append(keys, i.Lease.Key)
 		}
 	}
@@ -33,7 +33,7 @@ func (r *Releaser) look(ctx context.Context, items []Release) {
 	}
 	for n := range items {
 		i := &items[n]
-		i.state.went = i.Left && slices.ContainsFunc(rows, func(row lease.Record) bool {
+		i.state.went = i.state.went || i.Left && slices.ContainsFunc(rows, func(row lease.Record) bool {
 			free := row.Owner.IsZero()
 			return row.Err == nil && row.Key == i.Lease.Key &&
 				(free && row.Token == i.Lease.Token || !free && row.Token == i.Lease.Token+1)

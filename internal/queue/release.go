@@ -27,8 +27,9 @@ type Release struct {
 	Lease lease.Lease
 	// Keep leaves the key locked for so long, if it is more than 0: the lease then ends by itself.
 	Keep time.Duration
-	// Left: a transaction of the holder's may have released the lease already.
-	Left bool
+	// Left: a transaction of the holder's may have released the lease already. Freed: it has, and was
+	// committed.
+	Left, Freed bool
 	// Fenced: a transaction of the holder's may have the row locked. Open: it certainly has not
 	// ended.
 	Fenced, Open bool
@@ -114,7 +115,8 @@ func (r *Releaser) GiveUp(ctx context.Context, items []Release) {
 	plain := true
 	for n := range items {
 		i := &items[n]
-		i.state.freed = i.Lease
+		// A reader's transaction has left the group, which its release has yet to end.
+		i.state.freed, i.state.went = i.Lease, i.Freed && !i.Lease.Shared
 		plain = plain && i.Keep <= 0 && !i.Open && !i.Left
 	}
 	defer r.clean(items)

@@ -71,6 +71,9 @@ type OwnTx struct {
 	// UnwatchedTx says that the driver waits for the answer to the COMMIT or ROLLBACK of a
 	// *sql.Tx whatever context ends. It watches the context of a statement.
 	UnwatchedTx bool
+	// Forgets says that an error of a statement can end the transaction, and that what is sent
+	// afterwards is committed statement by statement.
+	Forgets bool
 	// Pin makes the settings that change what statements mean, for the transaction that has begun on
 	// conn. PinsSession says that the session keeps them, and must be discarded.
 	Pin         func(ctx context.Context, conn *sql.Conn) error

@@ -24,9 +24,9 @@ var controls = []control{
 	},
 	{
 		mutant: mutant{
-			name: "a COMMIT without an answer is told as done", file: "once/end.go",
-			old: "err := txend.Commit(end, w.d, w.tx)",
-			new: "err := txend.Commit(end, w.d, w.tx)\n\tif end.Err() == nil {\n\t\terr = nil\n\t}", on: onPostgres,
+			name: "a COMMIT without an answer is told as done", file: "internal/sqlstore/transaction.go",
+			old: "err := t.commit(end)",
+			new: "err := t.commit(end)\n\tif end.Err() == nil {\n\t\terr = nil\n\t}", on: onPostgres,
 		},
 		faults: "reply",
 	},

@@ -1,0 +1,86 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Beginner begins transactions of pgx itself: *pgxpool.Pool and *pgx.Conn do.
+type Beginner interface {
+	BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error)
+}
+
+// Sections is what DoTx needs of a *rowlock.Client. O is rowlock.Option.
+type Sections[O any] interface {
+	DoTxIn(
+		ctx context.Context, keys []string,
+		begin func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error),
+		f func(ctx context.Context) error, opts ...O,
+	) error
+}
+
+// DoTx is (*rowlock.Client).DoTx in a transaction of pgx itself, which on begins:
+//
+//	err := postgres.DoTx(ctx, locks, pool, "account/7", func(ctx context.Context, tx pgx.Tx) error {
+func DoTx[O any](
+	ctx context.Context, locks Sections[O], on Beginner, key string,
+	f func(ctx context.Context, tx pgx.Tx) error, opts ...O,
+) error {
+	return DoAllTx(ctx, locks, on, []string{key}, f, opts...)
+}
+
+// DoAllTx is DoTx with the locks on all keys.
+func DoAllTx[O any](
+	ctx context.Context, locks Sections[O], on Beginner, keys []string,
+	f func(ctx context.Context, tx pgx.Tx) error, opts ...O,
+) error {
+	switch {
+	case isnil.Value(on):
+		return fmt.Errorf("%w: DoTx: the pool is nil", lease.ErrConfig)
+	case f == nil:
+		return fmt.Errorf("%w: DoTx of %q: the function is nil", lease.ErrConfig, keys)
+	}
+	var tx pgx.Tx
+	begin := func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
+		level, err := levelOf(opts.Isolation)
+		if err == nil {
+			tx, err = on.BeginTx(ctx, pgx.TxOptions{IsoLevel: level})
+		}
+		if err != nil {
+			return nil, err
+		}
+		return transaction{runner{tx}}, nil
+	}
+	return locks.DoTxIn(ctx, keys, begin, func(ctx context.Context) error { return f(ctx, tx) }, opts...)
+}
+
+func levelOf(l sql.IsolationLevel) (pgx.TxIsoLevel, error) {
+	switch l {
+	case sql.LevelDefault:
+		return "", nil
+	case sql.LevelReadUncommitted:
+		return pgx.ReadUncommitted, nil
+	case sql.LevelReadCommitted:
+		return pgx.ReadCommitted, nil
+	case sql.LevelRepeatableRead, sql.LevelSnapshot:
+		return pgx.RepeatableRead, nil
+	case sql.LevelSerializable:
+		return pgx.Serializable, nil
+	}
+	return "", fmt.Errorf("%w: DoTx: PostgreSQL has no isolation level %s", lease.ErrConfig, l)
+}
+
+// transaction is one that DoTx ends. The context of a COMMIT that ends closes pgx's connection.
+type transaction struct{ runner }
+
+// Commit commits.
+func (t transaction) Commit(ctx context.Context) error { return t.tx.Commit(ctx) }
+
+// End rolls back what was not committed.
+func (t transaction) End(ctx context.Context, _ bool) { _ = t.tx.Rollback(ctx) }

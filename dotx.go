@@ -1,0 +1,356 @@
+package rowlock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/retry"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// DoTx locks key and runs f in a transaction that has fenced the lock: everything that f writes
+// with tx is committed while no other owner has the key, or not at all. The transaction is of the
+// pool that Open got. It also releases the lock, so that the key is free exactly when what f wrote
+// is there.
+//
+//	err := locks.DoTx(ctx, "account/7", func(ctx context.Context, tx *sql.Tx) error {
+//		_, err := tx.ExecContext(ctx, `UPDATE account SET balance = balance - 5 WHERE id = 7`)
+//		return err
+//	})
+//
+// f must not end tx, and must return the errors of its statements. Its ctx ends with ctx or with
+// the lock, whichever is first. f's error is returned as it is, after everything was rolled back;
+// the same holds for its panic. nil means that the COMMIT was acknowledged. What f has finished is
+// committed, even if ctx has ended.
+//
+// f may run twice. If the database has ended the transaction to let another one pass (a deadlock, a
+// serialization failure, a busy SQLite file), and nothing was committed, DoTx rolls back and runs f
+// again under the same lock, five times in all. It never does after a COMMIT without an answer:
+// then the error is ErrUnknown, and f's writes are there or not.
+//
+// Errors are otherwise those of Lock, and of Fence: ErrFenced if the lock was lost before COMMIT.
+// After DoTx has begun a transaction it never returns ErrHeld.
+//
+// Options are those of Lock, with [TxOptions] and [Shared]. Reentrant is refused: a key that ctx
+// holds already is ErrDeadlock, because the transaction would wait for its own fence. Do and
+// [Lock.Fence] are for work that needs more than one transaction. After New there is no pool, and
+// the error is ErrUnsupported: see [DoTxOn].
+func (c *Client) DoTx(
+	ctx context.Context, key string, f func(ctx context.Context, tx *sql.Tx) error, opts ...Option,
+) error {
+	return c.DoAllTx(ctx, []string{key}, f, opts...)
+}
+
+// DoAllTx is DoTx with the locks on all keys, as LockAll gets them.
+func (c *Client) DoAllTx(
+	ctx context.Context, keys []string, f func(ctx context.Context, tx *sql.Tx) error, opts ...Option,
+) error {
+	if c.tx.pool == nil {
+		return fmt.Errorf("%w: DoTx needs the pool that Open gets, and this client was made by New: "+
+			"say where transactions begin (rowlock.DoTxOn), or use Do and Fence", lease.ErrUnsupported)
+	}
+	var tx *sql.Tx
+	begin := func(ctx context.Context, d *sqlstore.Dialect, opts *sql.TxOptions) (lease.Transaction, error) {
+		pinned, err := c.tx.pool.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t, err := d.BeginOn(ctx, pinned, opts)
+		if err != nil {
+			return nil, err
+		}
+		tx = t.Tx
+		return sqlTransaction{t, lease.InTx(t.Tx)}, nil
+	}
+	return c.section(ctx, keys, begin, called(f, &tx), opts)
+}
+
+// Beginner begins a transaction of another library: T is what the caller works with, and the
+// *sql.Tx the transaction underneath. DoTxOn ends it by that, so that T's own Commit must do no
+// more. ctx is the transaction's: it does not end before the COMMIT does.
+type Beginner[T any] func(ctx context.Context, opts *sql.TxOptions) (T, *sql.Tx, error)
+
+// DoTxOn is Client.DoTx in a transaction of another library, as sqlx, gorm, bun or ent, or of a
+// client that New has made. The transaction must be of the database of the locks; another is
+// refused with ErrForeignTx. Package dialect/postgres has the form for pgx.
+//
+//	begin := func(ctx context.Context, opts *sql.TxOptions) (*sqlx.Tx, *sql.Tx, error) {
+//		tx, err := db.BeginTxx(ctx, opts)
+//		if err != nil {
+//			return nil, nil, err
+//		}
+//		return tx, tx.Tx, nil
+//	}
+//	err := rowlock.DoTxOn(ctx, locks, begin, "account/7", func(ctx context.Context, tx *sqlx.Tx) error {
+func DoTxOn[T any](
+	ctx context.Context, locks *Client, begin Beginner[T], key string,
+	f func(ctx context.Context, tx T) error, opts ...Option,
+) error {
+	return DoAllTxOn(ctx, locks, begin, []string{key}, f, opts...)
+}
+
+// DoAllTxOn is DoTxOn with the locks on all keys.
+func DoAllTxOn[T any](
+	ctx context.Context, locks *Client, begin Beginner[T], keys []string,
+	f func(ctx context.Context, tx T) error, opts ...Option,
+) error {
+	if begin == nil {
+		return fmt.Errorf("%w: DoTxOn: what begins transactions is nil", lease.ErrConfig)
+	}
+	var tx T
+	on := beginFunc(func(ctx context.Context, opts *sql.TxOptions) (beneath *sql.Tx, err error) {
+		tx, beneath, err = begin(ctx, opts)
+		if err == nil && beneath == nil {
+			err = fmt.Errorf("%w: DoTxOn: what begins transactions returned no *sql.Tx", lease.ErrConfig)
+		}
+		return beneath, err
+	})
+	start := func(ctx context.Context, d *sqlstore.Dialect, opts *sql.TxOptions) (lease.Transaction, error) {
+		t, err := d.BeginBy(ctx, on, opts)
+		if err != nil {
+			return nil, err
+		}
+		return sqlTransaction{t, lease.InTx(t.Tx)}, nil
+	}
+	return locks.section(ctx, keys, start, called(f, &tx), opts)
+}
+
+// DoTxIn is DoTx for a transaction of another kind than database/sql's; see dialect/postgres. begin
+// is called for each attempt, and f with what it has begun.
+func (c *Client) DoTxIn(
+	ctx context.Context, keys []string,
+	begin func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error),
+	f func(ctx context.Context) error, opts ...Option,
+) error {
+	start := func(ctx context.Context, _ *sqlstore.Dialect, opts *sql.TxOptions) (lease.Transaction, error) {
+		return begin(ctx, opts)
+	}
+	return c.section(ctx, keys, start, f, opts)
+}
+
+type beginFunc func(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
+
+// BeginTx begins a transaction.
+func (f beginFunc) BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error) {
+	return f(ctx, opts)
+}
+
+// sqlTransaction is a transaction of database/sql.
+type sqlTransaction struct {
+	*sqlstore.Transaction
+	lease.Runner
+}
+
+// Commit ends with ctx.
+func (t sqlTransaction) Commit(ctx context.Context) error {
+	t.EndWith(ctx)
+	return t.Transaction.Commit(ctx)
+}
+
+// End ends with ctx.
+func (t sqlTransaction) End(ctx context.Context, committed bool) {
+	t.EndWith(ctx)
+	t.Transaction.End(ctx, committed)
+}
+
+// called is f with the transaction that was begun last, or nil.
+func called[T any](f func(context.Context, T) error, tx *T) func(context.Context) error {
+	if f == nil {
+		return nil
+	}
+	return func(ctx context.Context) error { return f(ctx, *tx) }
+}
+
+// section is one call of DoTx.
+type section struct {
+	d     *sqlstore.Dialect
+	begin func(context.Context, *sqlstore.Dialect, *sql.TxOptions) (lease.Transaction, error)
+	f     func(context.Context) error
+	terms txTerms
+	locks *Locks
+
+	again     bool // another attempt may succeed: nothing was committed
+	committed bool // and acknowledged
+}
+
+// txTerms are the options that only DoTx has.
+type txTerms struct {
+	sql     sql.TxOptions
+	minHold bool // the lease outlives the transaction
+}
+
+// mostSections is how often DoTx runs its function.
+const mostSections = 5
+
+func (c *Client) section(
+	ctx context.Context, keys []string,
+	begin func(context.Context, *sqlstore.Dialect, *sql.TxOptions) (lease.Transaction, error),
+	f func(context.Context) error, opts []Option,
+) (err error) {
+	s := &section{d: c.tx.d, begin: begin, f: f}
+	switch {
+	case f == nil:
+		return fmt.Errorf("%w: DoTx of %q: the function is nil", lease.ErrConfig, keys)
+	case c.tx.d == nil:
+		return fmt.Errorf("%w: DoTx of %q: the locks are not in a database; use Do, and compare Token with "+
+			"one stored beside the data", lease.ErrUnsupported, keys)
+	}
+	s.locks, err = c.all(ctx, keys, append(opts[:len(opts):len(opts)], s.terms.take), true)
+	if above := (*DeadlockError)(nil); errors.As(err, &above) && len(above.Cycle) == 0 {
+		return fmt.Errorf("rowlock: DoTx of %q would wait for a fence of its own caller's: pass on the transaction or the lock "+
+			"that the caller has, and call DoTx once (%w)", keys, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = s.unlock(ctx, err) }() // also after a panic
+	within, cancel := s.locks.within(ctx)
+	defer cancel(nil)
+	pauses := retry.Pauses()
+	for try := 1; ; try++ {
+		err = s.attempt(within)
+		if err == nil || !s.again || try == mostSections || !retry.Sleep(within, pauses.NextBackOff()) {
+			return err
+		}
+	}
+}
+
+// unlock ends the locks of a section that has ended with err.
+func (s *section) unlock(ctx context.Context, err error) error {
+	if s.committed && !s.terms.minHold {
+		s.locks.wereReleased()
+	}
+	unlock := s.locks.Unlock(ctx)
+	for _, cause := range []error{ErrLost, ErrMaxHold, ErrIdle} {
+		if err != nil && errors.Is(unlock, cause) && !errors.Is(err, cause) {
+			return oneline.Join(err, unlock)
+		}
+	}
+	return err
+}
+
+// attempt is one transaction.
+func (s *section) attempt(ctx context.Context) error {
+	s.again = false
+	opts := s.terms.sql
+	tx, err := s.begin(ctx, s.d, &opts)
+	if err != nil {
+		return s.failed("begin", err)
+	}
+	// One bound for all that it takes to end it: each part with a bound of its own would add up.
+	ending := sync.OnceValues(func() (context.Context, context.CancelFunc) { return sqlstore.Ending(ctx) })
+	defer func() { // also if f panics, or calls runtime.Goexit
+		end, stop := ending()
+		defer stop()
+		tx.End(end, s.committed)
+	}()
+	if err := s.locks.FenceIn(ctx, tx); err != nil {
+		s.again = errors.Is(err, ErrBusy)
+		return err
+	}
+	if err := s.d.Mark(ctx, tx); err != nil {
+		return s.failed("begin", err)
+	}
+	if err := s.f(ctx); err != nil {
+		s.again = s.d.Collided(err)
+		return err
+	}
+	end, _ := ending()
+	return s.commit(end, tx)
+}
+
+// commit ends a transaction in which f has returned nil, even if the caller's ctx has ended.
+func (s *section) commit(ctx context.Context, tx lease.Transaction) error {
+	if err := s.d.Marked(ctx, tx); err != nil {
+		return s.ended(err)
+	}
+	if !s.terms.minHold {
+		if err := s.locks.UnlockIn(ctx, tx); err != nil {
+			return s.ended(err)
+		}
+	}
+	err := tx.Commit(ctx)
+	if s.committed = err == nil; s.committed {
+		return nil
+	}
+	v := sqlstore.Judge(s.d, err)
+	if v.Class != sqlstore.Unknown {
+		return s.ended(s.failed("commit", err))
+	}
+	return fmt.Errorf("%w: the COMMIT of %q was not answered: %w; read whether it was done before you do it again",
+		ErrUnknown, s.locks.Keys(), err)
+}
+
+// ended is err, or what it means if f has ended the transaction.
+func (s *section) ended(err error) error {
+	s.again = errors.Is(err, ErrBusy)
+	if !errors.Is(err, sql.ErrTxDone) {
+		return err
+	}
+	return fmt.Errorf("%w: DoTx of %q: the function has ended the transaction, which is not its own; if it has "+
+		"committed, what it wrote is there: return nil to commit, and an error to roll back (%w)",
+		lease.ErrConfig, s.locks.Keys(), err)
+}
+
+// failed explains an error of the database's, after which nothing was committed.
+func (s *section) failed(what string, err error) error {
+	v := sqlstore.Judge(s.d, err)
+	s.again = v.Class == sqlstore.Conflict
+	return v.Explain(fmt.Sprintf("%s the transaction of %q", what, s.locks.Keys()), err)
+}
+
+// TxOptions is for DoTx alone: how its transaction begins. A transaction that may not write is
+// refused.
+func TxOptions(o sql.TxOptions) Option {
+	return func(r *request) error {
+		if o.ReadOnly {
+			return fmt.Errorf("%w: TxOptions: ReadOnly: the transaction writes the lock's row; leave it out",
+				lease.ErrConfig)
+		}
+		r.tx, r.given = o, r.given|givenTxOptions
+		return nil
+	}
+}
+
+// Shared is for DoTx alone: it shares the key as RLock does.
+func Shared() Option {
+	return func(r *request) error {
+		r.Want.Shared, r.given = true, r.given|givenShared
+		return nil
+	}
+}
+
+// take is the last option of a section.
+func (t *txTerms) take(r *request) error {
+	if r.reentrant {
+		return fmt.Errorf("%w: Reentrant: DoTx ends its lock with its transaction, and cannot share that of its ctx; "+
+			"leave the option out", lease.ErrConfig)
+	}
+	t.sql, t.minHold = r.tx, r.minHold > 0
+	r.given &^= givenTxOptions | givenShared
+	return nil
+}
+
+// within is ctx for what is done under the locks: it ends with the first of them, and carries them.
+func (ls *Locks) within(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	for _, l := range ls.locks {
+		ctx = &chain{Context: ctx, held: l.h, up: chainOf(ctx)}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(ls.ctx, func() { cancel(context.Cause(ls.ctx)) })
+	return ctx, func(cause error) { stop(); cancel(cause) }
+}
+
+// wereReleased notes that a transaction which has released the locks was committed.
+func (ls *Locks) wereReleased() {
+	for _, l := range ls.locks {
+		l.h.mu.Lock()
+		l.h.freed = true
+		l.h.mu.Unlock()
+	}
+}

@@ -1,0 +1,2 @@
+// Package section tests DoTx on every database.
+package section
