@@ -76,8 +76,9 @@ func (c *Client) DoAllTx(
 type Beginner[T any] func(ctx context.Context, opts *sql.TxOptions) (T, *sql.Tx, error)
 
 // DoTxOn is Client.DoTx in a transaction of another library, as sqlx, gorm, bun or ent, or of a
-// client that New has made. The transaction must be of the database of the locks; another is
-// refused with ErrForeignTx. Package dialect/postgres has the form for pgx.
+// client that New has made; with several keys it is DoAllTx. The transaction must be of the
+// database of the locks; another is refused with ErrForeignTx. Package dialect/postgres has the
+// form for pgx.
 //
 //	begin := func(ctx context.Context, opts *sql.TxOptions) (*sqlx.Tx, *sql.Tx, error) {
 //		tx, err := db.BeginTxx(ctx, opts)
@@ -86,17 +87,10 @@ type Beginner[T any] func(ctx context.Context, opts *sql.TxOptions) (T, *sql.Tx,
 //		}
 //		return tx, tx.Tx, nil
 //	}
-//	err := rowlock.DoTxOn(ctx, locks, begin, "account/7", func(ctx context.Context, tx *sqlx.Tx) error {
-func DoTxOn[T any](
-	ctx context.Context, locks *Client, begin Beginner[T], key string,
-	f func(ctx context.Context, tx T) error, opts ...Option,
-) error {
-	return DoAllTxOn(ctx, locks, begin, []string{key}, f, opts...)
-}
-
-// DoAllTxOn is DoTxOn with the locks on all keys.
-func DoAllTxOn[T any](
-	ctx context.Context, locks *Client, begin Beginner[T], keys []string,
+//	err := rowlock.DoTxOn(ctx, locks, begin, "account/7",
+//		func(ctx context.Context, tx *sqlx.Tx) error {
+func DoTxOn[T any, K string | []string](
+	ctx context.Context, locks *Client, begin Beginner[T], keys K,
 	f func(ctx context.Context, tx T) error, opts ...Option,
 ) error {
 	if begin == nil {
@@ -117,7 +111,14 @@ func DoAllTxOn[T any](
 		}
 		return sqlTransaction{t, lease.InTx(t.Tx)}, nil
 	}
-	return locks.section(ctx, keys, start, called(f, &tx), opts)
+	return locks.section(ctx, keysOf(keys), start, called(f, &tx), opts)
+}
+
+func keysOf[K string | []string](keys K) []string {
+	if key, one := any(keys).(string); one {
+		return []string{key}
+	}
+	return any(keys).([]string)
 }
 
 // DoTxIn is DoTx for a transaction of another kind than database/sql's; see dialect/postgres. begin

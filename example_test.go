@@ -370,6 +370,22 @@ func ExampleClient_Namespace() {
 	// Output: month true
 }
 
+func ExampleClient_DoTx() {
+	_, locks, done := open()
+	defer done()
+	ctx := context.Background()
+
+	err := locks.DoTx(ctx, "order/7", func(ctx context.Context, tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `CREATE TABLE paid (id INTEGER PRIMARY KEY)`); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO paid VALUES (7)`)
+		return err
+	})
+	fmt.Println(err) // the order is paid, and the lock is free
+	// Output: <nil>
+}
+
 func ExampleLock_UnlockTx() {
 	db, locks, done := open()
 	defer done()

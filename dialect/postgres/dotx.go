@@ -25,26 +25,19 @@ type Sections[O any] interface {
 	) error
 }
 
-// DoTx is (*rowlock.Client).DoTx in a transaction of pgx itself, which on begins:
+// DoTx is (*rowlock.Client).DoTx in a transaction of pgx itself, which on begins; with several keys
+// it is DoAllTx:
 //
 //	err := postgres.DoTx(ctx, locks, pool, "account/7", func(ctx context.Context, tx pgx.Tx) error {
-func DoTx[O any](
-	ctx context.Context, locks Sections[O], on Beginner, key string,
-	f func(ctx context.Context, tx pgx.Tx) error, opts ...O,
-) error {
-	return DoAllTx(ctx, locks, on, []string{key}, f, opts...)
-}
-
-// DoAllTx is DoTx with the locks on all keys.
-func DoAllTx[O any](
-	ctx context.Context, locks Sections[O], on Beginner, keys []string,
+func DoTx[O any, K string | []string](
+	ctx context.Context, locks Sections[O], on Beginner, keys K,
 	f func(ctx context.Context, tx pgx.Tx) error, opts ...O,
 ) error {
 	switch {
 	case isnil.Value(on):
 		return fmt.Errorf("%w: DoTx: the pool is nil", lease.ErrConfig)
 	case f == nil:
-		return fmt.Errorf("%w: DoTx of %q: the function is nil", lease.ErrConfig, keys)
+		return fmt.Errorf("%w: DoTx of %q: the function is nil", lease.ErrConfig, keysOf(keys))
 	}
 	var tx pgx.Tx
 	begin := func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
@@ -57,7 +50,14 @@ func DoAllTx[O any](
 		}
 		return transaction{runner{tx}}, nil
 	}
-	return locks.DoTxIn(ctx, keys, begin, func(ctx context.Context) error { return f(ctx, tx) }, opts...)
+	return locks.DoTxIn(ctx, keysOf(keys), begin, func(ctx context.Context) error { return f(ctx, tx) }, opts...)
+}
+
+func keysOf[K string | []string](keys K) []string {
+	if key, one := any(keys).(string); one {
+		return []string{key}
+	}
+	return any(keys).([]string)
 }
 
 func levelOf(l sql.IsolationLevel) (pgx.TxIsoLevel, error) {

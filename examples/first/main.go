@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"log"
 
@@ -21,17 +22,9 @@ func main() {
 	check(err)
 	defer locks.Close()
 
-	check(locks.Do(ctx, "invoice/42", func(ctx context.Context, l *rowlock.Lock) error {
-		tx, err := db.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
-		if err := l.Fence(ctx, tx); err != nil { // refused if the lock was taken over
-			return err
-		}
-		fmt.Println("writing under token", l.Token())
-		return tx.Commit()
+	check(locks.DoTx(ctx, "invoice/42", func(ctx context.Context, tx *sql.Tx) error {
+		fmt.Println("what tx writes is refused if the lock was taken over")
+		return nil
 	}))
 }
 

@@ -10,7 +10,7 @@ import (
 // A newcomer reads the root package first. Few files are what makes that possible, and few of them
 // that can only be understood together: root.cycle in budgets/budgets.txt.
 const (
-	mostFiles = 17
+	mostFiles = 18
 	mostTests = 12
 )
 

@@ -15,8 +15,8 @@ import (
 // ends with ctx and takes the connection with it; then Rollback has yet to be called, so that
 // database/sql lets go of the connection.
 //
-// Commit and Rollback of a *sql.Tx take no context, and drivers differ in what bounds them. pgx uses
-// the context that the transaction was begun with, and SQLite waits for no network.
+// Commit and Rollback of a *sql.Tx take no context, and drivers differ in what bounds them. pgx
+// uses the context that the transaction was begun with, and SQLite waits for no network.
 // go-sql-driver/mysql waits for the answer for as long as the TCP connection lasts, which can be
 // hours.
 //
@@ -87,7 +87,7 @@ type Transaction struct {
 	Tx *sql.Tx
 
 	d     *Dialect
-	conn  *sql.Conn // that no other call uses until the transaction has ended; nil if the caller's library has it
+	conn  *sql.Conn // that no other call uses meanwhile; nil if the caller's library has it
 	cut   context.CancelFunc
 	bad   bool // the connection must be discarded
 	bound context.Context

@@ -15,8 +15,25 @@ import (
 	"github.com/rowlockdb/rowlock/once"
 )
 
-// postgres.Fence takes the pgx.Tx itself.
+// postgres.DoTx gives the function a pgx.Tx.
 func Example() {
+	ctx := context.Background()
+	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL")) // …?pool_max_conns=14
+	demo.Must(err)
+	defer pool.Close() // last: it waits for the client's connections
+	db, err := postgres.OpenPool(pool)
+	demo.Must(err)
+	defer db.Close()
+	locks, err := rowlock.Open(db, postgres.New(), nil)
+	demo.Must(err)
+	defer locks.Close()
+
+	demo.Must(postgres.DoTx(ctx, locks, pool, "account/alice",
+		func(ctx context.Context, tx pgx.Tx) error { return deposit(ctx, tx, 10) }))
+}
+
+// postgres.Fence takes the pgx.Tx itself.
+func Example_fence() {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL")) // …?pool_max_conns=14
 	demo.Must(err)

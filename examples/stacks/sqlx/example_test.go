@@ -14,8 +14,31 @@ import (
 	"github.com/rowlockdb/rowlock/once"
 )
 
-// Fence takes the *sqlx.Tx itself.
+// DoTxOn gives the function a *sqlx.Tx.
 func Example() {
+	pool, locks, done := demo.Open()
+	defer done()
+	db := sqlx.NewDb(pool, "sqlite")
+
+	begin := func(ctx context.Context, opts *sql.TxOptions) (*sqlx.Tx, *sql.Tx, error) {
+		tx, err := db.BeginTxx(ctx, opts)
+		if err != nil {
+			return nil, nil, err
+		}
+		return tx, tx.Tx, nil
+	}
+	demo.Must(rowlock.DoTxOn(context.Background(), locks, begin, "account/alice",
+		func(ctx context.Context, tx *sqlx.Tx) error {
+			var balance int64
+			err := tx.GetContext(ctx, &balance, `SELECT balance FROM account WHERE id = 'alice'`)
+			fmt.Println("alice has", balance)
+			return err
+		}))
+	// Output: alice has 100
+}
+
+// Fence takes the *sqlx.Tx itself.
+func Example_fence() {
 	pool, locks, done := demo.Open()
 	defer done()
 	db := sqlx.NewDb(pool, "sqlite")

@@ -71,6 +71,7 @@ type Tx struct {
 	// Deposit adds to alice's balance by the stack's own means.
 	Deposit          func(ctx context.Context, amount int64) error
 	Commit, Rollback func() error
+	SQL              *sql.Tx // nil if the transaction is another library's
 }
 
 // Effect is what happens once.
@@ -99,6 +100,6 @@ func OnSQL(tx *sql.Tx, fences lease.Tx, deposit func(ctx context.Context, amount
 			return l.TryLock(ctx, tx, key)
 		},
 		Deposit: deposit,
-		Commit:  tx.Commit, Rollback: tx.Rollback,
+		Commit:  tx.Commit, Rollback: tx.Rollback, SQL: tx,
 	}
 }

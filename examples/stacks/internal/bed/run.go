@@ -2,6 +2,7 @@ package bed
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,6 +18,7 @@ import (
 func Run(t *testing.T, d Database, s Stack) {
 	r := run{d, s}
 	t.Run("a fenced write is committed", r.fenced)
+	t.Run("DoTxOn commits what the function wrote, with the release", r.section)
 	t.Run("an outdated token is refused and the write rolled back", r.outdated)
 	t.Run("UnlockTx frees the key with the commit", r.unlockTx)
 	t.Run("UnlockTx that is rolled back frees nothing", r.unlockTxRolledBack)
@@ -90,6 +92,33 @@ func (r run) fenced(t *testing.T) {
 	ok(t, tx.Commit())
 	r.wantBalance(t, before+1)
 	ok(t, l.Unlock(t.Context()))
+}
+
+func (r run) section(t *testing.T) {
+	begin := func(ctx context.Context, _ *sql.TxOptions) (Tx, *sql.Tx, error) {
+		tx, err := r.s.Begin(ctx)
+		return tx, tx.SQL, err
+	}
+	if first := r.begin(t); first.SQL == nil {
+		t.Skip("postgres.DoTx is for pgx")
+	} else {
+		ok(t, first.Rollback())
+	}
+	before, c := r.d.Balance(t), r.client(t)
+	ok(t, rowlock.DoTxOn(t.Context(), c, begin, "section", func(ctx context.Context, tx Tx) error {
+		return tx.Deposit(ctx, 1)
+	}))
+	r.wantBalance(t, before+1)
+	failed := errors.New("of the test")
+	err := rowlock.DoTxOn(t.Context(), c, begin, "section", func(ctx context.Context, tx Tx) error {
+		ok(t, tx.Deposit(ctx, 1))
+		return failed
+	})
+	if !errors.Is(err, failed) {
+		t.Errorf("got %v, want what the function returned", err)
+	}
+	r.wantBalance(t, before+1)
+	ok(t, r.lock(t, c, "section").Unlock(t.Context()))
 }
 
 func (r run) outdated(t *testing.T) {
