@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -11,11 +12,8 @@ import (
 
 // explain turns a database's error into one of rowlock's, as Open does.
 func (s *session) explain(ctx context.Context, db DB, verb string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case s.refused != nil:
-		return s.refused
+	if err == nil || sqlstore.IsRefusal(err) {
+		return err
 	}
 	v := sqlstore.Judge(s.dialect, err)
 	if cure := s.cure(v.As); cure != "" {
@@ -48,7 +46,8 @@ func (s *session) server(ctx context.Context, db DB) error {
 	}
 	defer conn.Close()
 	_, err = s.dialect.Server(ctx, conn)
-	discard(conn) // it may be in a state in which the migration failed
+	// It may be in a state in which the migration failed.
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	if errors.Is(err, lease.ErrWrongDialect) || errors.Is(err, lease.ErrReadOnly) {
 		return err
 	}

@@ -8,25 +8,21 @@ import (
 	"testing/fstest"
 
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 //go:embed migrations statements
 var text embed.FS
 
-// FS returns the goose migrations that Migrate runs, with d's names filled in, for programs that
-// run them among their own. Copy them under the next free numbers and keep their order. Their file
-// names mean nothing to rowlock: a later Migrate or Open accepts tables that were made this way.
+// FS returns the migrations that Migrate runs as files for goose, with d's names filled in, for
+// programs that run them among their own. Copy them under the next free numbers and keep their
+// order. Their file names mean nothing to rowlock: a later Migrate or Open accepts tables that were
+// made this way.
 func FS(d dialect.Dialect) (fs.FS, error) {
 	of, err := open(d)
 	if err != nil {
 		return nil, err
 	}
-	return migrations(of, func(text string) string { return text })
-}
-
-func migrations(d *sqlstore.Dialect, change func(text string) string) (fs.FS, error) {
-	dir := "migrations/" + d.Name()
+	dir := "migrations/" + of.Name()
 	entries, err := text.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -37,7 +33,8 @@ func migrations(d *sqlstore.Dialect, change func(text string) string) (fs.FS, er
 		if err != nil {
 			return nil, err
 		}
-		files[e.Name()] = &fstest.MapFile{Data: []byte(change(indexed.ReplaceAllString(d.Fill(string(sql)), `CREATE INDEX "main".$1 ON `))), Mode: 0o444}
+		filled := indexed.ReplaceAllString(of.Fill(string(sql)), `CREATE INDEX "main".$1 ON `)
+		files[e.Name()] = &fstest.MapFile{Data: []byte(filled), Mode: 0o444}
 	}
 	return files, nil
 }
@@ -46,44 +43,37 @@ func migrations(d *sqlstore.Dialect, change func(text string) string) (fs.FS, er
 // table.
 var indexed = regexp.MustCompile(`(?m)^CREATE INDEX (\S+) ON "main"\.`)
 
-// marked says where each statement begins and ends. goose would find out by itself, with a buffer
-// of 4 MB for each line.
-func marked(text string) string {
-	var out strings.Builder
-	inside := false
-	for line := range strings.Lines(text) {
-		if !inside && line != "\n" && !strings.HasPrefix(line, "--") {
-			out.WriteString("-- +goose StatementBegin\n")
-			inside = true
-		}
-		out.WriteString(line)
-		if inside && strings.HasSuffix(line, ";\n") {
-			out.WriteString("-- +goose StatementEnd\n")
-			inside = false
-		}
-	}
-	return out.String()
-}
-
 var gooseMark = regexp.MustCompile(`(?m)^-- \+goose .*\n+`)
 
 // SQL returns the same as plain SQL, for psql, Flyway, golang-migrate and others: up makes the
 // tables, down removes them. Every statement ends with a semicolon at the end of a line, and no
 // other line ends with one.
 func SQL(d dialect.Dialect) (up, down string, err error) {
+	all, err := migrations(d)
+	for _, m := range all {
+		up += m.up
+		down = m.down + down // the last one made is removed first
+	}
+	return up, down, err
+}
+
+// migration is one file of FS, as plain SQL.
+type migration struct{ up, down string }
+
+// migrations returns those to each version, from 1 on.
+func migrations(d dialect.Dialect) (all []migration, err error) {
 	files, err := FS(d)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
 	names, err := fs.Glob(files, "*.sql") // sorted
 	for _, name := range names {
 		sql, err := fs.ReadFile(files, name)
 		if err != nil {
-			return "", "", err
+			return nil, err
 		}
-		u, d, _ := strings.Cut(string(sql), "-- +goose Down\n")
-		up += gooseMark.ReplaceAllString(u, "")
-		down = strings.TrimLeft(d, "\n") + down // the last one made is removed first
+		up, down, _ := strings.Cut(string(sql), "-- +goose Down\n")
+		all = append(all, migration{gooseMark.ReplaceAllString(up, ""), strings.TrimLeft(down, "\n")})
 	}
-	return up, down, err
+	return all, err
 }

@@ -11,15 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pressly/goose/v3"
-
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
 )
-
-// ofVersion1 is how many of them the first migration makes.
-const ofVersion1 = 7
 
 var ourTables = []string{"rowlock", "rowlock_era", "rowlock_floor", "rowlock_forced", "rowlock_hold", "rowlock_latch", "rowlock_limit", "rowlock_member", "rowlock_meta", "rowlock_once", "rowlock_party", "rowlock_queue", "rowlock_trace", "rowlock_wait"}
 
@@ -173,17 +168,4 @@ func TestNewerTablesAreLeftAlone(t *testing.T) {
 		}
 		equal(t, "tables", s.listTables(t, db, ""), ourTables)
 	})
-}
-
-func TestGlobalGoMigrationsAreNotRun(t *testing.T) {
-	err := goose.SetGlobalMigrations(goose.NewGoMigration(1, &goose.GoFunc{RunDB: func(context.Context, *sql.DB) error {
-		return errors.New("the application's own migration was run")
-	}}, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(goose.ResetGlobalMigrations)
-	db := onSQLite.open(t)
-	migrate(t, onSQLite, db)
-	complete(t, onSQLite, db)
 }

@@ -8,9 +8,9 @@ package schema
 
 import (
 	"context"
-	"errors"
-
-	"github.com/pressly/goose/v3"
+	"database/sql"
+	"slices"
+	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -20,10 +20,20 @@ import (
 // schema_version.
 const Version = sqlstore.SchemaVersion
 
+// DB is what Migrate needs of a pool: *sql.DB and *sqlx.DB have it.
+type DB = dialect.Pool
+
 // Migrate brings the tables to [Version]. It may run in any number of processes at once, and any
 // number of times: the first makes the tables, the others wait for it. If the tables are up to date
 // it only reads. If it is interrupted it leaves nothing behind. MySQL and MariaDB cannot roll back
 // a CREATE TABLE; there, running it again completes the work.
+//
+// Clients may go on meanwhile. A change of a table that is in use, by a backup or by a long
+// transaction, waits for it for a second at most, because every later statement on the table waits
+// behind the change. Then Migrate undoes what it has done, pauses for 1 to 5 s with no lock, and
+// tries again. It tells so to slog.Default, at level Info. The deadline of ctx says for how long it
+// tries, which is a minute without one. Then the error is lease.ErrBusy, and names the sessions
+// that keep it from running, as far as the user may see them.
 //
 // The schema or database that d names must exist, and the user must be allowed to create tables in
 // it. Its errors are those of rowlock.Open: lease.ErrWrongDialect if the database is another
@@ -32,63 +42,80 @@ const Version = sqlstore.SchemaVersion
 // lease.ErrSchemaVersion.
 //
 // db is any pool with the method Conn of *sql.DB, such as *sqlx.DB. Of another, as *bun.DB, pass
-// its field DB. ctx bounds the call. On MySQL, MariaDB and SQLite a process waits a minute at most
-// for another's migration; then the error is lease.ErrBusy.
+// its field DB.
 func Migrate(ctx context.Context, db DB, d dialect.Dialect) error {
 	s, err := newSession(ctx, "schema.Migrate", db, d)
 	if err != nil || s.current(ctx, db) {
 		return err
 	}
-	return s.explain(ctx, db, "migrate", s.up(ctx, db))
+	return s.run(ctx, db, "migrate", s.up)
 }
 
-func (s *session) up(ctx context.Context, db DB) error {
-	p, end, err := s.provider(db)
-	defer end()
-	for v := int64(1); err == nil && v <= Version; v++ {
-		_, err = p.ApplyVersion(ctx, v, true)
-		if errors.Is(err, goose.ErrAlreadyApplied) {
-			err = nil
+// up runs the migrations that the tables lack. Then it looks at what they have made: a trigger, a
+// policy or a setting can have a statement do less than it says.
+func (s *session) up(ctx context.Context, conn *sql.Conn) error {
+	version, err := s.read(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if version > Version {
+		return sqlstore.CheckVersion(version)
+	}
+	all, err := migrations(s.dialect)
+	if err != nil {
+		return err
+	}
+	for _, m := range all[version:] {
+		if err := s.each(ctx, conn, m.up); err != nil {
+			return err
 		}
 	}
-	return err
+	return s.dialect.ProbeTables(ctx, conn)
 }
 
 // Down removes the tables, with every lock and every token floor in them. Missing tables are no
 // error. Stop the clients first, and afterwards fence nothing with a token from before, because new
 // tables count from 1 again. Tables of a newer rowlock stay as they are, because there may be some
-// that this version does not know. db and the errors are as for Migrate.
+// that this version does not know. It waits for tables in use, and db and the errors are, as for
+// Migrate.
 func Down(ctx context.Context, db DB, d dialect.Dialect) error {
 	s, err := newSession(ctx, "schema.Down", db, d)
 	if err != nil {
 		return err
 	}
-	s.blind = true
-	return s.explain(ctx, db, "remove tables", s.down(ctx, db))
+	return s.run(ctx, db, "remove tables", s.down)
 }
 
-func (s *session) down(ctx context.Context, db DB) error {
-	p, end, err := s.provider(db)
-	defer end()
-	for v := int64(Version); err == nil && v >= 1; v-- {
-		_, err = p.ApplyVersion(ctx, v, false)
+func (s *session) down(ctx context.Context, conn *sql.Conn) error {
+	version, err := s.read(ctx, conn)
+	if err == nil && version > Version {
+		err = sqlstore.CheckVersion(version)
+	}
+	if err == nil {
+		err = s.exec(ctx, conn, s.statements.Text("stand-in"))
+	}
+	if err != nil {
+		return err
+	}
+	all, err := migrations(s.dialect)
+	for _, m := range slices.Backward(all) {
+		if err == nil {
+			err = s.each(ctx, conn, m.down)
+		}
 	}
 	return err
 }
 
-// provider sets goose up. The caller uses ApplyVersion only. Up would look for pending migrations
-// before it takes the lock, and would then wait whole seconds for a process that started at the
-// same moment.
-func (s *session) provider(db DB) (p *goose.Provider, end func() error, err error) {
-	plain, end := asDB(db, s.dialect.PinsSession)
-	files, err := migrations(s.dialect, marked)
-	if err != nil {
-		return nil, end, err
+// each runs the statements of a migration one by one. A driver takes several at once only if its
+// DSN says so.
+func (s *session) each(ctx context.Context, conn *sql.Conn, statements string) error {
+	for statement := range strings.SplitAfterSeq(statements, ";\n") {
+		if strings.TrimSpace(statement) == "" {
+			continue
+		}
+		if err := s.exec(ctx, conn, statement); err != nil {
+			return err
+		}
 	}
-	p, err = goose.NewProvider(goose.DialectCustom, plain, files,
-		goose.WithStore(record{session: s}),
-		goose.WithSessionLocker(s),
-		goose.WithIsolateDDL(true),            // the session's own transaction holds the lock
-		goose.WithDisableGlobalRegistry(true)) // runs none of the application's Go migrations
-	return p, end, err
+	return nil
 }

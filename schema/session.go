@@ -3,41 +3,38 @@ package schema
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
-
-	"github.com/pressly/goose/v3/lock"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// patience is how long one Migrate waits for another, on databases that need a limit.
-const patience = time.Minute
+const (
+	// patience bounds a migration that other sessions keep from running, if ctx has no deadline.
+	patience = time.Minute
+	// firstPause and longestPause are between two attempts. All statements of clients that one
+	// attempt makes wait have run before the next.
+	firstPause, longestPause = time.Second, 5 * time.Second
+)
 
-// session is the connection that a migration runs on, from the lock to the commit.
+// session is a migration: attempts, each on one connection from the lock to the commit.
 //
-// On PostgreSQL and SQLite the whole migration is one transaction, which takes the lock first and
-// reads the version after it. So half a migration leaves nothing, and the lock cannot outlive it. A
+// On PostgreSQL and SQLite an attempt is one transaction, which takes the lock first and reads the
+// version after it. So half a migration leaves nothing, and the lock cannot outlive it. A
 // session-level advisory lock could, behind a transaction pooler: it would be released on another
-// server connection than it was taken on, and stay. goose's own transaction begins after goose has
-// read the version, which is too late to wait for another process.
+// server connection than it was taken on, and stay.
 type session struct {
 	dialect    *sqlstore.Dialect
 	statements sqlstore.Sections
-
-	blind   bool   // remove every table that there is, recorded or not
-	version int64  // of the tables, read under the lock
-	done    bool   // the migration has run to its end
-	made    int64  // the version that it has led to
-	refused error  // why nothing was begun
-	restore string // undoes what patience changed
+	restore    string // undoes what wait has changed
 }
-
-var _ lock.SessionLocker = (*session)(nil)
 
 func newSession(ctx context.Context, caller string, db DB, d dialect.Dialect) (*session, error) {
 	of, err := open(d)
@@ -56,9 +53,6 @@ func newSession(ctx context.Context, caller string, db DB, d dialect.Dialect) (*
 	}
 	s := &session{dialect: of}
 	located, err := of.Located(ctx, db)
-	if sqlstore.IsRefusal(err) {
-		return nil, err
-	}
 	if err != nil {
 		return nil, s.explain(ctx, db, "find the schema", err)
 	}
@@ -66,60 +60,53 @@ func newSession(ctx context.Context, caller string, db DB, d dialect.Dialect) (*
 	return s, nil
 }
 
-// SessionLock waits until no other process migrates.
-func (s *session) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	s.done, s.made = false, 0
-	err := s.begin(ctx, conn)
-	if err == nil {
-		s.version, err = s.read(ctx, conn)
+var errMigrating = errors.New("another process is migrating")
+
+// run makes attempts until one is not ended by a lock that another session holds. Between two it
+// holds no lock and no connection. A statement that waits for a table has every later statement on
+// the table wait behind it, renewals too, so an attempt waits for a moment only.
+func (s *session) run(
+	ctx context.Context, db DB, verb string, steps func(context.Context, *sql.Conn) error,
+) error {
+	until, bounded := ctx.Deadline()
+	if !bounded {
+		until = time.Now().Add(patience)
 	}
-	if err == nil && s.blind {
-		err = s.exec(ctx, conn, s.statements.Text("stand-in"))
+	by, pauses := "", retry.Growing(firstPause, longestPause, 0.3)
+	for {
+		err := s.attempt(ctx, db, steps)
+		again := err == errMigrating || sqlstore.Judge(s.dialect, err).Class == sqlstore.Conflict
+		if ctx.Err() != nil {
+			again = by != "" // it was kept from running until then
+		}
+		if err == nil || !again {
+			return s.explain(ctx, db, verb, err)
+		}
+		if ctx.Err() == nil {
+			by = s.blockers(ctx, db)
+		}
+		pause := pauses.NextBackOff()
+		if time.Until(until) < pause || !retry.Sleep(ctx, pause) {
+			return fmt.Errorf("%w: %s: kept from running by %s; end that, or run this again with a ctx "+
+				"that lasts longer: %w", lease.ErrBusy, verb, by, err)
+		}
+		slog.Default().InfoContext(ctx, "rowlock: "+verb+": next attempt", "kept_by", by, "error", err)
 	}
-	if err == nil && s.version > Version {
-		err = sqlstore.CheckVersion(int(s.version))
-		s.refused = err
-	}
-	if err != nil {
-		// If this fails too, the connection is gone and its lock with it.
-		_ = s.SessionUnlock(context.WithoutCancel(ctx), conn)
-	}
-	return err
 }
 
-// SessionUnlock commits a migration that has run to its end and rolls back any other. It looks at
-// what the last one has made: a trigger, a policy or a setting can have a statement do less than it
-// says.
-func (s *session) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	end, unmade := "rollback", error(nil)
-	if s.done {
-		end = "commit"
-		if s.made == Version {
-			unmade = s.dialect.ProbeTables(ctx, conn)
-		}
+// attempt runs steps under the lock, and commits if they have succeeded.
+func (s *session) attempt(
+	ctx context.Context, db DB, steps func(context.Context, *sql.Conn) error,
+) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
 	}
-	if unmade != nil {
-		end = "rollback"
+	defer conn.Close()
+	if err = s.begin(ctx, conn); err == nil {
+		err = steps(ctx, conn)
 	}
-	err := s.exec(ctx, conn, s.statements.Text(end))
-	if err == nil {
-		_, err = s.ask(ctx, conn, "unlock")
-	}
-	if err == nil && s.restore != "" {
-		err = s.exec(ctx, conn, s.restore)
-	}
-	switch {
-	case err != nil:
-		discard(conn) // half-way through a transaction it must not go back to the pool
-	case s.dialect.PinsSession:
-		drop(conn)
-	}
-	if unmade != nil {
-		s.refused, err = unmade, unmade
-	}
-	return err
+	return s.end(context.WithoutCancel(ctx), conn, err)
 }
 
 func (s *session) begin(ctx context.Context, conn *sql.Conn) error {
@@ -136,16 +123,42 @@ func (s *session) begin(ctx context.Context, conn *sql.Conn) error {
 	}
 	locked, err := s.ask(ctx, conn, "lock")
 	if err == nil && !locked {
-		err = fmt.Errorf("%w: another process has been migrating for more than %s; try again when it "+
-			"has ended", lease.ErrBusy, patience)
-		s.refused = err
+		err = errMigrating
+	}
+	if bound, ok := s.statements["bound"]; ok && err == nil {
+		err = s.exec(ctx, conn, bound)
+	}
+	return err
+}
+
+// end commits, or rolls back after err.
+func (s *session) end(ctx context.Context, conn *sql.Conn, err error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	end := "commit"
+	if err != nil {
+		end = "rollback"
+	}
+	ended := s.exec(ctx, conn, s.statements.Text(end))
+	if ended == nil {
+		_, ended = s.ask(ctx, conn, "unlock")
+	}
+	if ended == nil && s.restore != "" {
+		ended = s.exec(ctx, conn, s.restore)
+	}
+	if ended != nil || s.dialect.PinsSession {
+		// Half-way through a transaction, or with settings of ours, it must not go back to the pool.
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	if err == nil {
+		err = ended
 	}
 	return err
 }
 
 // wait makes SQLite wait for the file's write lock. SQLite returns at once unless it is configured
 // to wait, and drivers differ in their default. The other databases have the limit in the statement
-// itself, or need none.
+// itself, or in a setting of Pin.
 func (s *session) wait(ctx context.Context, conn *sql.Conn) error {
 	setting, ok := s.statements["patience"]
 	if !ok {
@@ -157,6 +170,30 @@ func (s *session) wait(ctx context.Context, conn *sql.Conn) error {
 	}
 	s.restore = fmt.Sprintf("%s = %d", setting, before)
 	return s.exec(ctx, conn, fmt.Sprintf("%s = %d", setting, patience.Milliseconds()))
+}
+
+// blockers names the sessions that keep the migration from running, as far as this user may see
+// them.
+func (s *session) blockers(ctx context.Context, db DB) string {
+	const unknown = "another session"
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return unknown
+	}
+	defer conn.Close()
+	n := s.dialect.Names()
+	for _, section := range []string{"blockers", "oldest"} {
+		query, ok := s.statements[section]
+		if !ok {
+			continue
+		}
+		var names sql.NullString
+		err := conn.QueryRowContext(ctx, query, n.Schema, n.Prefix+"rowlock%").Scan(&names)
+		if err == nil && names.String != "" {
+			return names.String
+		}
+	}
+	return unknown
 }
 
 // current reports whether there is nothing to do, without the lock and the privileges that a
@@ -174,7 +211,7 @@ func (s *session) current(ctx context.Context, db DB) bool {
 // read returns the version of the tables, 0 if there are none. It asks the catalog first, because
 // on PostgreSQL the error of a missing table would end the transaction and appear in the server's
 // log.
-func (s *session) read(ctx context.Context, conn *sql.Conn) (int64, error) {
+func (s *session) read(ctx context.Context, conn *sql.Conn) (int, error) {
 	n := s.dialect.Names()
 	there, err := s.ask(ctx, conn, "exists", n.Schema, n.Prefix+"rowlock_meta")
 	if err != nil || !there {
@@ -184,7 +221,7 @@ func (s *session) read(ctx context.Context, conn *sql.Conn) (int64, error) {
 	if errors.Is(err, lease.ErrNoSchema) {
 		err = nil // MySQL was stopped half-way: the version is what is written last
 	}
-	return int64(v), err
+	return v, err
 }
 
 func (s *session) exec(ctx context.Context, conn *sql.Conn, statement string) error {

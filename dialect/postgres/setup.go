@@ -101,10 +101,11 @@ func meaning(local bool) string {
 }
 
 // pin makes the settings of a migration, for its transaction. It may take longer than a statement
-// of a lane, and its context bounds it. Tables of another kind than heap may have no row locks.
-// What another client has left in a session behind a pooler does not count: its role, which may
-// make no tables, and its READ ONLY, which the BEGIN has lifted. A default that forbids writing
-// stays in force, as for pins.
+// of a lane, and its context bounds it. A program that is stopped in it, or whose machine is gone,
+// keeps the lock from others for 10 s, which is how long they wait for it at a time. Tables of
+// another kind than heap may have no row locks. What another client has left in a session behind a
+// pooler does not count: its role, which may make no tables, and its READ ONLY, which the BEGIN has
+// lifted. A default that forbids writing stays in force, as for pins.
 func (d *database) pin(ctx context.Context, conn *sql.Conn) error {
 	role := `NULL`
 	if d.settings.Pooled {
@@ -112,8 +113,8 @@ func (d *database) pin(ctx context.Context, conn *sql.Conn) error {
 	}
 	_, err := conn.ExecContext(ctx, `SET LOCAL statement_timeout = 0; SELECT `+role+`, `+meaning(true)+`,
 		set_config('synchronous_commit', `+durable(true)+`, true),
-		set_config('lock_timeout', '0', true),
-		set_config('idle_in_transaction_session_timeout', '0', true),
+		set_config('lock_timeout', '10s', true),
+		set_config('idle_in_transaction_session_timeout', '10s', true),
 		set_config('default_table_access_method', 'heap', true), `+refuseReadOnly)
 	return err
 }

@@ -1307,7 +1307,27 @@ WHERE table_schema = ? AND table_name = ?)
 START /* rowlock begin */ TRANSACTION
 
 -- schema/statements/mysql.sql: lock
-SELECT /* rowlock lock */ GET_LOCK('rowlock_migrate', 60) <=> 1
+SELECT /* rowlock lock */ GET_LOCK(SHA2('`rowlock_meta`', 224), 10) <=> 1
+
+-- schema/statements/mysql.sql: blockers
+SELECT /* rowlock blockers */ GROUP_CONCAT(DISTINCT blocker SEPARATOR ', ') FROM (
+  SELECT CONCAT('session ', t.processlist_id, ' of ', t.processlist_user, '@', t.processlist_host)
+    AS blocker
+  FROM performance_schema.threads AS t
+  LEFT JOIN performance_schema.metadata_locks AS m ON m.owner_thread_id = t.thread_id
+    AND m.object_schema = ? AND m.object_name LIKE ? AND m.lock_status = 'GRANTED'
+  LEFT JOIN performance_schema.events_transactions_current AS e ON e.thread_id = t.thread_id
+  WHERE t.processlist_id = IS_USED_LOCK(SHA2('`rowlock_meta`', 224))
+    OR m.owner_thread_id IS NOT NULL AND t.processlist_id <> CONNECTION_ID()
+  ORDER BY COALESCE(e.timer_wait, 0) DESC LIMIT 3) AS oldest
+
+-- schema/statements/mysql.sql: oldest
+SELECT /* rowlock oldest */ GROUP_CONCAT(blocker SEPARATOR ', ') FROM (
+  SELECT CONCAT('one of the oldest transactions: session ', trx_mysql_thread_id, ' since ',
+    trx_started) AS blocker
+  FROM information_schema.innodb_trx
+  WHERE trx_mysql_thread_id <> CONNECTION_ID() AND ? <> ?
+  ORDER BY trx_started LIMIT 3) AS oldest
 
 -- schema/statements/mysql.sql: stand-in
 CREATE /* rowlock stand-in */ TABLE IF NOT EXISTS `rowlock_meta` (
@@ -1322,4 +1342,4 @@ COMMIT /* rowlock commit */
 ROLLBACK /* rowlock rollback */
 
 -- schema/statements/mysql.sql: unlock
-SELECT /* rowlock unlock */ RELEASE_LOCK('rowlock_migrate') <=> 1
+SELECT /* rowlock unlock */ RELEASE_LOCK(SHA2('`rowlock_meta`', 224)) <=> 1

@@ -12,7 +12,30 @@ WHERE table_schema = ? AND table_name = ?)
 START TRANSACTION
 
 -- name: lock
-SELECT GET_LOCK('rowlock_migrate', 60) <=> 1
+-- The lock is the server's, and these tables' alone: a name has 64 bytes at most.
+SELECT GET_LOCK(SHA2('rowlock_meta', 224), 10) <=> 1
+
+-- name: blockers
+-- schema, table names. The session that migrates, and of those that use a table the oldest.
+SELECT GROUP_CONCAT(DISTINCT blocker SEPARATOR ', ') FROM (
+  SELECT CONCAT('session ', t.processlist_id, ' of ', t.processlist_user, '@', t.processlist_host)
+    AS blocker
+  FROM performance_schema.threads AS t
+  LEFT JOIN performance_schema.metadata_locks AS m ON m.owner_thread_id = t.thread_id
+    AND m.object_schema = ? AND m.object_name LIKE ? AND m.lock_status = 'GRANTED'
+  LEFT JOIN performance_schema.events_transactions_current AS e ON e.thread_id = t.thread_id
+  WHERE t.processlist_id = IS_USED_LOCK(SHA2('rowlock_meta', 224))
+    OR m.owner_thread_id IS NOT NULL AND t.processlist_id <> CONNECTION_ID()
+  ORDER BY COALESCE(e.timer_wait, 0) DESC LIMIT 3) AS oldest
+
+-- name: oldest
+-- The same where performance_schema is off, as MariaDB's is: any transaction may be the reason.
+SELECT GROUP_CONCAT(blocker SEPARATOR ', ') FROM (
+  SELECT CONCAT('one of the oldest transactions: session ', trx_mysql_thread_id, ' since ',
+    trx_started) AS blocker
+  FROM information_schema.innodb_trx
+  WHERE trx_mysql_thread_id <> CONNECTION_ID() AND ? <> ?
+  ORDER BY trx_started LIMIT 3) AS oldest
 
 -- name: stand-in
 -- For a way down after rowlock_meta was lost: each migration writes its version there. It is as the
@@ -29,4 +52,4 @@ COMMIT
 ROLLBACK
 
 -- name: unlock
-SELECT RELEASE_LOCK('rowlock_migrate') <=> 1
+SELECT RELEASE_LOCK(SHA2('rowlock_meta', 224)) <=> 1

@@ -16,6 +16,26 @@ BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE, NOT DEFERRABLE
 -- "rowlock" in ASCII, as a number.
 SELECT true FROM pg_advisory_xact_lock(x'726f776c6f636b'::bigint)
 
+-- name: bound
+-- Of the waits for tables. Pin has set that for the lock.
+SET LOCAL lock_timeout = '200ms'
+
+-- name: blockers
+-- schema, table names. One that holds a lock for less than the last attempt has waited may be gone.
+SELECT string_agg(blocker, ', ') FROM (
+  SELECT format('session %s of %s (%s), in a transaction since %s', a.pid, a.usename,
+    coalesce(nullif(a.application_name, ''), 'without a name'),
+    coalesce(to_char(a.xact_start, 'YYYY-MM-DD HH24:MI:SS TZ'), 'an unknown time')) AS blocker
+  FROM pg_stat_activity AS a
+  WHERE a.pid <> pg_backend_pid()
+    AND coalesce(a.xact_start < clock_timestamp() - interval '100 ms', true)
+    AND EXISTS (SELECT 1 FROM pg_locks AS l LEFT JOIN pg_class AS c ON c.oid = l.relation
+      WHERE l.pid = a.pid AND l.granted AND (
+        c.relnamespace = to_regnamespace(quote_ident($1::text)) AND c.relname LIKE $2::text
+        OR l.locktype = 'advisory' AND l.objsubid = 1
+          AND l.classid::bigint = x'726f77'::bigint AND l.objid::bigint = x'6c6f636b'::bigint))
+  ORDER BY a.xact_start NULLS LAST LIMIT 3) AS oldest
+
 -- name: stand-in
 -- For a way down after rowlock_meta was lost: each migration writes its version there.
 CREATE TABLE IF NOT EXISTS rowlock_meta (name varchar(64) PRIMARY KEY, value text)
