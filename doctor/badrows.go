@@ -11,8 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// kinds are the tables whose rows are looked at. columns are those whose values are compared with
-// what rowlock writes: a name, a test of doctor.sql, and its bounds.
+// kinds are the tables whose rows are looked at, one with a condition. columns are those whose
+// values are compared with what rowlock writes: a name, a test of doctor.sql, and its bounds.
 var kinds = []struct {
 	table, key, means, cure string
 	severity                Severity
@@ -30,7 +30,7 @@ var kinds = []struct {
 		"floor number 0 AND @last_token; bucket number 0 AND 255",
 	},
 	{
-		"rowlock_era", "history", "tokens do not stay above those of the server's last start",
+		"rowlock_meta WHERE name LIKE 'era%'", "name", "tokens do not stay above those of the server's last start",
 		"restore the row from a backup; it must not be lower than any token that was granted", Critical,
 		"start number 0 AND @last_token; since time",
 	},
@@ -104,7 +104,7 @@ func (x *examiner) quoted(column string) string {
 func badRows(ctx context.Context, x *examiner) (f Finding, err error) {
 	f.saw("tables looked at", len(kinds), "the tables")
 	for _, k := range kinds {
-		name := x.d.Names().Prefix + k.table
+		name := x.d.Names().Prefix + strings.Fields(k.table)[0]
 		rows, err := x.scanText(ctx, x.badRowsOf(k.table, k.key, k.columns), many)
 		as := sqlstore.Judge(x.d, err).As
 		if errors.Is(as, lease.ErrPrivilege) || errors.Is(as, lease.ErrNoSchema) ||

@@ -28,7 +28,7 @@ func TestWhateverMakesOpenFailIsCritical(t *testing.T) {
 			},
 			{
 				"the version is no number", `UPDATE {rowlock_meta} SET value = 'x' WHERE name = 'schema_version'`,
-				`UPDATE {rowlock_meta} SET value = '2' WHERE name = 'schema_version'`,
+				`UPDATE {rowlock_meta} SET value = '3' WHERE name = 'schema_version'`,
 			},
 		} {
 			s.Exec(s.Env.DB, c.breaks)

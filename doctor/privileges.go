@@ -13,7 +13,7 @@ var features = []struct {
 	tables []string
 }{
 	{"Open, and every lock", true, []string{
-		"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta", "rowlock_era",
+		"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta",
 	}},
 	{"shared locks (RLock)", false, []string{"rowlock_member"}},
 	{"semaphores", false, []string{"rowlock_limit"}},

@@ -24,11 +24,11 @@ func TestTablesThatAreMissingOrOfAnotherVersionAreFound(t *testing.T) {
 				}
 			}
 		}
-		for version, says := range map[string]string{"99": "newer", "1": "migrate up", "x": "no number"} {
+		for version, says := range map[string]string{"99": "newer", "1": "never released", "0": "migrate up", "x": "no number"} {
 			s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '`+version+`' WHERE name = 'schema_version'`)
 			s.wants(doctor.Critical, "schema", says)
 		}
-		s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '2' WHERE name = 'schema_version'`)
+		s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '3' WHERE name = 'schema_version'`)
 		s.wants(doctor.OK, "schema")
 	})
 }
@@ -40,9 +40,9 @@ func TestAlteredTablesAreFound(t *testing.T) {
 		f := s.wants(doctor.Warning, "tables", "rowlock_once on (expires_at)", "CREATE INDEX")
 		s.Exec(s.Env.DB, strings.TrimSuffix(f.Cure[0], ";"))
 		s.wants(doctor.OK, "tables")
-		s.Exec(s.Env.DB, `ALTER TABLE {rowlock_queue} DROP COLUMN beside`)
-		s.wants(doctor.Critical, "tables", "column beside")
-		s.Exec(s.Env.DB, `ALTER TABLE {rowlock_queue} ADD COLUMN beside INTEGER`)
+		s.Exec(s.Env.DB, `ALTER TABLE {rowlock_queue} DROP COLUMN ttl`)
+		s.wants(doctor.Critical, "tables", "column ttl")
+		s.Exec(s.Env.DB, `ALTER TABLE {rowlock_queue} ADD COLUMN ttl INTEGER`)
 		s.Exec(s.Env.DB, `DROP TABLE {rowlock_limit}`)
 		s.wants(doctor.Critical, "tables", "rowlock_limit is missing")
 		s.OK(schema.Down(s.Context(), s.Env.DB, s.Env.Dialect))

@@ -86,7 +86,7 @@ const minTimeout = 100 * time.Millisecond
 // New returns a store on the tables in db, which schema.Migrate or your own tool has made, and runs
 // every kind of statement once. The user needs SELECT, INSERT and UPDATE on rowlock, SELECT on
 // rowlock_floor and rowlock_meta, and SELECT, INSERT, UPDATE and DELETE on rowlock_queue,
-// rowlock_wait and rowlock_era. A sweep needs UPDATE on rowlock_floor and DELETE on rowlock too;
+// rowlock_wait and rowlock_meta. A sweep needs UPDATE on rowlock_floor and DELETE on rowlock too;
 // without them leave it to another client: rowlock.Config.Reaper.Off. It takes 30 s at most, even
 // if the server does not answer.
 func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {

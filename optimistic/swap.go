@@ -33,6 +33,7 @@ func swapping(d *sqlstore.Dialect, timeout time.Duration) *sqlstore.Dialect {
 		s := swap{db, f, &shared{timeout: timeout}}
 		return s, sqlstore.Features{
 			OneWriter:  f.OneWriter,
+			Statements: sqlstore.Statements{AsStored: f.AsStored},
 			OpenChecks: sqlstore.OpenChecks{CheckNames: f.CheckNames, ProbePool: f.ProbePool},
 			OwnTx:      sqlstore.OwnTx{Pin: f.Pin, PinsSession: f.PinsSession},
 			Instead:    sqlstore.Instead{Fence: s.fence, Reap: s.reapBucket},

@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -50,5 +51,27 @@ func TestDownLeavesNewerTablesAlone(t *testing.T) {
 			t.Errorf("got %v, want ErrSchemaVersion", err)
 		}
 		equal(t, "tables", s.listTables(t, db, ""), ourTables)
+	})
+}
+
+// Versions 1 and 2 were never released, and their tables lack what this one reads.
+func TestTablesOfAnUnreleasedVersionAreRemovedAndNotMigrated(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		db := s.open(t)
+		migrate(t, s, db)
+		exec(t, db, "CREATE TABLE rowlock_era (history VARCHAR(200))")
+		for _, version := range []string{"1", "2"} {
+			exec(t, db, "UPDATE rowlock_meta SET value = '"+version+"' WHERE name = 'schema_version'")
+			err := schema.Migrate(t.Context(), db, s.dialect())
+			if !errors.Is(err, lease.ErrSchemaVersion) || !strings.Contains(err.Error(), "schema.Down") {
+				t.Errorf("of version %s: %v", version, err)
+			}
+		}
+		if err := schema.Down(t.Context(), db, s.dialect()); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "tables", s.listTables(t, db, ""), []string{})
+		migrate(t, s, db)
+		complete(t, s, db)
 	})
 }

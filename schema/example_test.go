@@ -52,7 +52,7 @@ func ExampleFS() {
 	}
 	fmt.Println(names[0])
 	// Output:
-	// 00001_rowlock.sql
+	// 00003_rowlock.sql
 }
 
 // For golang-migrate, Flyway and psql: two texts of plain SQL.

@@ -60,7 +60,7 @@ func SQL(d dialect.Dialect) (up, down string, err error) {
 // migration is one file of FS, as plain SQL.
 type migration struct{ up, down string }
 
-// migrations returns those to each version, from 1 on.
+// migrations returns those to each version, from first on.
 func migrations(d dialect.Dialect) (all []migration, err error) {
 	files, err := FS(d)
 	if err != nil {

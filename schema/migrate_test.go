@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
+	osexec "os/exec"
 	"regexp"
 	"sync"
 	"testing"
@@ -14,7 +16,7 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-var ourTables = []string{"rowlock", "rowlock_era", "rowlock_floor", "rowlock_forced", "rowlock_hold", "rowlock_latch", "rowlock_limit", "rowlock_member", "rowlock_meta", "rowlock_once", "rowlock_party", "rowlock_queue", "rowlock_trace", "rowlock_wait"}
+var ourTables = []string{"rowlock", "rowlock_floor", "rowlock_forced", "rowlock_hold", "rowlock_latch", "rowlock_limit", "rowlock_member", "rowlock_meta", "rowlock_once", "rowlock_party", "rowlock_queue", "rowlock_trace", "rowlock_wait"}
 
 func migrate(t testing.TB, s server, db *sql.DB) {
 	t.Helper()
@@ -107,6 +109,19 @@ func TestManyMigrateAtOnce(t *testing.T) {
 		}
 		complete(t, s, open(t, driver, dsn))
 	})
+}
+
+func TestManyProcessesMigrateAtOnce(t *testing.T) {
+	_, file := onSQLite.fresh(t, onSQLite)
+	together(t, 4, func() error {
+		cmd := osexec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), migrateFile+"="+file)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return errors.New(string(out))
+		}
+		return nil
+	})
+	complete(t, onSQLite, open(t, "sqlite", file))
 }
 
 // together runs n calls of f, all begun before any has ended.

@@ -20,6 +20,9 @@ import (
 // schema_version.
 const Version = sqlstore.SchemaVersion
 
+// first is the version that the first migration leads to.
+const first = sqlstore.FirstVersion
+
 // DB is what Migrate needs of a pool: *sql.DB and *sqlx.DB have it.
 type DB = dialect.Pool
 
@@ -58,14 +61,14 @@ func (s *session) up(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	if version > Version {
+	if version > Version || 0 < version && version < first {
 		return sqlstore.CheckVersion(version)
 	}
 	all, err := migrations(s.dialect)
 	if err != nil {
 		return err
 	}
-	for _, m := range all[version:] {
+	for _, m := range all[max(0, version-first+1):] {
 		if err := s.each(ctx, conn, m.up); err != nil {
 			return err
 		}

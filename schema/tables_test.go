@@ -22,10 +22,10 @@ func insert(s server, db *sql.DB, key, owner any, token int64) error {
 
 // queueColumns differ in order: SQLite wants the number it counts to be the primary key.
 var queueColumns = map[string][]string{
-	"postgres": {"key", "waiter", "ticket", "rank", "note", "ttl", "alive_until", "tenant", "beside"},
-	"mysql":    {"key", "waiter", "ticket", "rank", "note", "ttl", "alive_until", "tenant", "beside"},
-	"mariadb":  {"key", "waiter", "ticket", "rank", "note", "ttl", "alive_until", "tenant", "beside"},
-	"sqlite":   {"ticket", "key", "waiter", "rank", "note", "ttl", "alive_until", "tenant", "beside"},
+	"postgres": {"key", "waiter", "ticket", "rank", "note", "ttl", "alive_until"},
+	"mysql":    {"key", "waiter", "ticket", "rank", "note", "ttl", "alive_until"},
+	"mariadb":  {"key", "waiter", "ticket", "rank", "note", "ttl", "alive_until"},
+	"sqlite":   {"ticket", "key", "waiter", "rank", "note", "ttl", "alive_until"},
 }
 
 func TestColumns(t *testing.T) {
@@ -35,7 +35,7 @@ func TestColumns(t *testing.T) {
 		for table, want := range map[string][]string{
 			"rowlock":        {"key", "owner", "note", "token", "acquired_at", "expires_at", "home"},
 			"rowlock_floor":  {"bucket", "floor"},
-			"rowlock_meta":   {"name", "value"},
+			"rowlock_meta":   {"name", "value", "start", "since"},
 			"rowlock_queue":  queueColumns[s.name],
 			"rowlock_hold":   {"key", "made_at"},
 			"rowlock_wait":   {"chain", "key", "token", "awaits", "process", "note", "since", "alive_until"},
@@ -50,7 +50,6 @@ func TestColumns(t *testing.T) {
 				"at", "id", "key", "event", "token", "owner", "note", "number", "detail",
 			},
 			"rowlock_limit": {"name", "slots", "peak", "generation"},
-			"rowlock_era":   {"history", "start", "since"},
 			"rowlock_party": {"id", "phase", "party", "counted_at", "alive_until"},
 
 			"rowlock_once": {"tenant", "key", "fingerprint", "result", "made_at", "expires_at"},

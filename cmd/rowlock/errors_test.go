@@ -27,7 +27,7 @@ func TestTablesOfAnotherVersionAreRefused(t *testing.T) {
 		b.Exec(b.T, `UPDATE {rowlock_meta} SET value = '99' WHERE name = 'schema_version'`)
 		b.wants(4, "99", "ls")
 		b.wants(125, "99", "run", "k", "--", "true")
-		b.Exec(b.T, `UPDATE {rowlock_meta} SET value = '2' WHERE name = 'schema_version'`)
+		b.Exec(b.T, `UPDATE {rowlock_meta} SET value = '3' WHERE name = 'schema_version'`)
 	})
 }
 

@@ -9,7 +9,7 @@
 -- repeats the client's SET there, it has another value. Every restore of the server's files starts it
 -- again, and a restore of the table alone makes it anew. Uptime and UNIX_TIMESTAMP() are both of the
 -- moment when the statement began.
-SET @rowlock_history = (SELECT CONCAT(@@server_uuid, '/',
+SET @rowlock_history = (SELECT CONCAT('era/', @@server_uuid, '/',
   UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
     FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'), '/',
   COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
@@ -17,7 +17,7 @@ SET @rowlock_history = (SELECT CONCAT(@@server_uuid, '/',
 
 -- name: era-session-mariadb
 -- As era-session. MariaDB servers have no names of their own that differ for certain.
-SET @rowlock_history = (SELECT CONCAT(@@hostname, '/', @@port, '/', @@server_id, '/',
+SET @rowlock_history = (SELECT CONCAT('era/', @@hostname, '/', @@port, '/', @@server_id, '/',
   UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
     FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'), '/',
   COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
@@ -27,23 +27,23 @@ SET @rowlock_history = (SELECT CONCAT(@@hostname, '/', @@port, '/', @@server_id,
 -- The session's history, the newest start (-1: none), how many histories are recorded, whether this
 -- is the newest, and whether the server takes no writes. A history that is known and not the newest is
 -- that of a server to which others have failed back.
-SELECT @rowlock_history, COALESCE((SELECT MAX(start) FROM rowlock_era), -1),
-  (SELECT COUNT(*) FROM rowlock_era WHERE history <> ''),
-  COALESCE((SELECT history FROM rowlock_era WHERE history <> '' ORDER BY start DESC LIMIT 1)
+SELECT @rowlock_history, COALESCE((SELECT MAX(start) FROM rowlock_meta), -1),
+  (SELECT COUNT(*) FROM rowlock_meta WHERE name LIKE 'era/%'),
+  COALESCE((SELECT name FROM rowlock_meta WHERE name LIKE 'era/%' ORDER BY start DESC LIMIT 1)
     = @rowlock_history, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')
 
 -- name: era-make
 -- The row that era-lock locks, if it is gone.
-INSERT IGNORE INTO rowlock_era (history, start, since) VALUES ('', 0, UTC_TIMESTAMP(6))
+INSERT IGNORE INTO rowlock_meta (name, start, since) VALUES ('eras', 0, UTC_TIMESTAMP(6))
 
 -- name: era-lock
 -- One session at a time begins an era.
-UPDATE rowlock_era SET start = start WHERE history = ''
+UPDATE rowlock_meta SET start = start WHERE name = 'eras'
 
 -- name: era-fresh
 -- Whether no key was ever granted, and the tables were made within the last five minutes.
 SELECT NOT EXISTS (SELECT 1 FROM rowlock) AND (SELECT MAX(floor) FROM rowlock_floor) = 0
-  AND (SELECT since FROM rowlock_era WHERE history = '') > UTC_TIMESTAMP(6) - INTERVAL 5 MINUTE
+  AND (SELECT since FROM rowlock_meta WHERE name = 'eras') > UTC_TIMESTAMP(6) - INTERVAL 5 MINUTE
 
 -- name: era-clock
 -- In µs since 1970
@@ -51,13 +51,13 @@ SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 
 -- name: era-write
 -- history, start
-INSERT INTO rowlock_era (history, start, since) VALUES (?, ?, UTC_TIMESTAMP(6))
+INSERT INTO rowlock_meta (name, start, since) VALUES (?, ?, UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE start = VALUES(start), since = VALUES(since)
 
 -- name: era-kept
 -- how many to keep: the start of the newest of the others
-SELECT start FROM rowlock_era WHERE history <> '' ORDER BY start DESC LIMIT ?, 1
+SELECT start FROM rowlock_meta WHERE name LIKE 'era/%' ORDER BY start DESC LIMIT ?, 1
 
 -- name: era-drop
 -- start
-DELETE FROM rowlock_era WHERE history <> '' AND start <= ?
+DELETE FROM rowlock_meta WHERE name LIKE 'era/%' AND start <= ?

@@ -9,7 +9,7 @@ import (
 var columns = map[string]string{
 	"rowlock": "note", "rowlock_floor": "floor", "rowlock_queue": "note", "rowlock_meta": "value",
 	"rowlock_hold": "made_at", "rowlock_wait": "note", "rowlock_once": "result",
-	"rowlock_member": "note", "rowlock_limit": "slots", "rowlock_forced": "reason", "rowlock_trace": "detail", "rowlock_era": "history",
+	"rowlock_member": "note", "rowlock_limit": "slots", "rowlock_forced": "reason", "rowlock_trace": "detail",
 	"rowlock_latch": "state", "rowlock_party": "party",
 }
 

@@ -35,14 +35,13 @@ func ExampleNew() {
 	// CREATE TABLE "locks"."rowlock_hold" (
 	// CREATE TABLE "locks"."rowlock_once" (
 	// CREATE TABLE "locks"."rowlock_wait" (
-	// CREATE TABLE "locks"."rowlock_meta" (
 	// CREATE TABLE "locks"."rowlock_member" (
 	// CREATE TABLE "locks"."rowlock_latch" (
 	// CREATE TABLE "locks"."rowlock_party" (
 	// CREATE TABLE "locks"."rowlock_limit" (
 	// CREATE TABLE "locks"."rowlock_forced" (
 	// CREATE TABLE "locks"."rowlock_trace" (
-	// CREATE TABLE "locks"."rowlock_era" (
+	// CREATE TABLE "locks"."rowlock_meta" (
 }
 
 // An application that has a pgxpool gives rowlock a part of it, and fences its own pgx

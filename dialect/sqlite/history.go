@@ -20,7 +20,7 @@ func (d *database) History(
 	if err != nil {
 		return h, err
 	}
-	err = s.QueryRow(ctx, d.Text("era-look"), []any{id.String()}, h.Dest()...)
+	err = s.QueryRow(ctx, d.Text("era-look"), []any{"era/" + id.String()}, h.Dest()...)
 	return h, err
 }
 

@@ -135,47 +135,47 @@ SELECT /* rowlock doctor-bad */ @key, what FROM (
 (owner IS NOT NULL AND @column <> '9999-01-01 00:00:00' AND @column > UTC_TIMESTAMP(6) + INTERVAL @bounds DAY)
 
 -- dialect/mysql/era.sql: era-session
-SET /* rowlock era-session */ @rowlock_history = (SELECT CONCAT(@@server_uuid, '/',
+SET /* rowlock era-session */ @rowlock_history = (SELECT CONCAT('era/', @@server_uuid, '/',
   UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
     FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Uptime'), '/',
   COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
     WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')))
 
 -- dialect/mysql/era.sql: era-session-mariadb
-SET /* rowlock era-session-mariadb */ @rowlock_history = (SELECT CONCAT(@@hostname, '/', @@port, '/', @@server_id, '/',
+SET /* rowlock era-session-mariadb */ @rowlock_history = (SELECT CONCAT('era/', @@hostname, '/', @@port, '/', @@server_id, '/',
   UNIX_TIMESTAMP() - (SELECT CAST(VARIABLE_VALUE AS SIGNED)
     FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Uptime'), '/',
   COALESCE((SELECT UNIX_TIMESTAMP(t.CREATE_TIME) FROM information_schema.TABLES AS t
     WHERE t.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND t.TABLE_NAME = ?), '-')))
 
 -- dialect/mysql/era.sql: era-look
-SELECT /* rowlock era-look */ @rowlock_history, COALESCE((SELECT MAX(start) FROM `rowlock_era`), -1),
-  (SELECT COUNT(*) FROM `rowlock_era` WHERE history <> ''),
-  COALESCE((SELECT history FROM `rowlock_era` WHERE history <> '' ORDER BY start DESC LIMIT 1)
+SELECT /* rowlock era-look */ @rowlock_history, COALESCE((SELECT MAX(start) FROM `rowlock_meta`), -1),
+  (SELECT COUNT(*) FROM `rowlock_meta` WHERE name LIKE 'era/%'),
+  COALESCE((SELECT name FROM `rowlock_meta` WHERE name LIKE 'era/%' ORDER BY start DESC LIMIT 1)
     = @rowlock_history, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')
 
 -- dialect/mysql/era.sql: era-make
-INSERT /* rowlock era-make */ IGNORE INTO `rowlock_era` (history, start, since) VALUES ('', 0, UTC_TIMESTAMP(6))
+INSERT /* rowlock era-make */ IGNORE INTO `rowlock_meta` (name, start, since) VALUES ('eras', 0, UTC_TIMESTAMP(6))
 
 -- dialect/mysql/era.sql: era-lock
-UPDATE /* rowlock era-lock */ `rowlock_era` SET start = start WHERE history = ''
+UPDATE /* rowlock era-lock */ `rowlock_meta` SET start = start WHERE name = 'eras'
 
 -- dialect/mysql/era.sql: era-fresh
 SELECT /* rowlock era-fresh */ NOT EXISTS (SELECT 1 FROM `rowlock`) AND (SELECT MAX(floor) FROM `rowlock_floor`) = 0
-  AND (SELECT since FROM `rowlock_era` WHERE history = '') > UTC_TIMESTAMP(6) - INTERVAL 5 MINUTE
+  AND (SELECT since FROM `rowlock_meta` WHERE name = 'eras') > UTC_TIMESTAMP(6) - INTERVAL 5 MINUTE
 
 -- dialect/mysql/era.sql: era-clock
 SELECT /* rowlock era-clock */ TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 
 -- dialect/mysql/era.sql: era-write
-INSERT /* rowlock era-write */ INTO `rowlock_era` (history, start, since) VALUES (?, ?, UTC_TIMESTAMP(6))
+INSERT /* rowlock era-write */ INTO `rowlock_meta` (name, start, since) VALUES (?, ?, UTC_TIMESTAMP(6))
 ON DUPLICATE KEY UPDATE start = VALUES(start), since = VALUES(since)
 
 -- dialect/mysql/era.sql: era-kept
-SELECT /* rowlock era-kept */ start FROM `rowlock_era` WHERE history <> '' ORDER BY start DESC LIMIT ?, 1
+SELECT /* rowlock era-kept */ start FROM `rowlock_meta` WHERE name LIKE 'era/%' ORDER BY start DESC LIMIT ?, 1
 
 -- dialect/mysql/era.sql: era-drop
-DELETE /* rowlock era-drop */ FROM `rowlock_era` WHERE history <> '' AND start <= ?
+DELETE /* rowlock era-drop */ FROM `rowlock_meta` WHERE name LIKE 'era/%' AND start <= ?
 
 -- dialect/mysql/evict.sql: session-id
 SELECT /* rowlock session-id */ CONNECTION_ID()
@@ -1331,8 +1331,10 @@ SELECT /* rowlock oldest */ GROUP_CONCAT(blocker SEPARATOR ', ') FROM (
 
 -- schema/statements/mysql.sql: stand-in
 CREATE /* rowlock stand-in */ TABLE IF NOT EXISTS `rowlock_meta` (
-    name  VARBINARY(64)  NOT NULL PRIMARY KEY,
-    value VARBINARY(255) NOT NULL
+    name  VARBINARY(255) NOT NULL PRIMARY KEY,
+    value VARBINARY(255) NOT NULL DEFAULT '',
+    start BIGINT         NULL CHECK (start >= 0),
+    since DATETIME(6)    NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 
 -- schema/statements/mysql.sql: commit

@@ -140,41 +140,41 @@ SELECT /* rowlock doctor-bad */ @key, what FROM (
 (owner IS NOT NULL AND @column <> '9999-01-01 00:00:00+00' AND @column > clock_timestamp() + @bounds * interval '1 day')
 
 -- dialect/postgres/era.sql: era-history
-SELECT /* rowlock era-history */ (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint || '/' || d.oid || '.'
+SELECT /* rowlock era-history */ 'era/' || (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint || '/' || d.oid || '.'
   || d.xmin || '/' || coalesce(pg_relation_filenode('"rowlock"'::regclass), 0)
 FROM pg_database AS d WHERE d.datname = current_database()
 
 -- dialect/postgres/era.sql: era-look
-SELECT /* rowlock era-look */ h.name, coalesce((SELECT max(start) FROM "rowlock_era"), -1),
-  (SELECT count(*) FROM "rowlock_era" WHERE history <> ''),
-  coalesce((SELECT history = h.name || '/' || xmin FROM "rowlock_era" WHERE history <> ''
+SELECT /* rowlock era-look */ h.name, coalesce((SELECT max(start) FROM "rowlock_meta"), -1),
+  (SELECT count(*) FROM "rowlock_meta" WHERE name LIKE 'era/%'),
+  coalesce((SELECT name = h.name || '/' || xmin FROM "rowlock_meta" WHERE name LIKE 'era/%'
     ORDER BY start DESC LIMIT 1), false)::int, pg_is_in_recovery()::int
 FROM (SELECT (@history) AS name) AS h
 
 -- dialect/postgres/era.sql: era-make
-INSERT /* rowlock era-make */ INTO "rowlock_era" (history, start, since) VALUES ('', 0, clock_timestamp())
-ON CONFLICT (history) DO NOTHING
+INSERT /* rowlock era-make */ INTO "rowlock_meta" (name, start, since) VALUES ('eras', 0, clock_timestamp())
+ON CONFLICT (name) DO NOTHING
 
 -- dialect/postgres/era.sql: era-lock
-UPDATE /* rowlock era-lock */ "rowlock_era" SET start = start WHERE history = ''
+UPDATE /* rowlock era-lock */ "rowlock_meta" SET start = start WHERE name = 'eras'
 
 -- dialect/postgres/era.sql: era-fresh
 SELECT /* rowlock era-fresh */ (NOT EXISTS (SELECT 1 FROM "rowlock") AND (SELECT max(floor) FROM "rowlock_floor") = 0
-  AND (SELECT since FROM "rowlock_era" WHERE history = '') > clock_timestamp() - interval '5 minutes')::int
+  AND (SELECT since FROM "rowlock_meta" WHERE name = 'eras') > clock_timestamp() - interval '5 minutes')::int
 
 -- dialect/postgres/era.sql: era-clock
 SELECT /* rowlock era-clock */ (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 
 -- dialect/postgres/era.sql: era-write
-INSERT /* rowlock era-write */ INTO "rowlock_era" (history, start, since)
+INSERT /* rowlock era-write */ INTO "rowlock_meta" (name, start, since)
 VALUES ($1 || '/' || (txid_current() & 4294967295), $2, clock_timestamp())
-ON CONFLICT (history) DO UPDATE SET start = excluded.start, since = excluded.since
+ON CONFLICT (name) DO UPDATE SET start = excluded.start, since = excluded.since
 
 -- dialect/postgres/era.sql: era-kept
-SELECT /* rowlock era-kept */ start FROM "rowlock_era" WHERE history <> '' ORDER BY start DESC LIMIT 1 OFFSET $1::bigint
+SELECT /* rowlock era-kept */ start FROM "rowlock_meta" WHERE name LIKE 'era/%' ORDER BY start DESC LIMIT 1 OFFSET $1::bigint
 
 -- dialect/postgres/era.sql: era-drop
-DELETE /* rowlock era-drop */ FROM "rowlock_era" WHERE history <> '' AND start <= $1::bigint
+DELETE /* rowlock era-drop */ FROM "rowlock_meta" WHERE name LIKE 'era/%' AND start <= $1::bigint
 
 -- dialect/postgres/evict.sql: session-id
 SELECT /* rowlock session-id */ pg_backend_pid()::bigint

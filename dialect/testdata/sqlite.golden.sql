@@ -123,35 +123,35 @@ SELECT /* rowlock doctor-bad */ @key, what FROM (
 (owner IS NOT NULL AND @column <> 253370764800000 AND @column > CAST(unixepoch('subsec') * 1000 AS INTEGER) + @bounds * 86400000)
 
 -- dialect/sqlite/era.sql: era-look
-SELECT /* rowlock era-look */ ?1, coalesce((SELECT max(start) FROM "rowlock_era"), -1),
-  (SELECT count(*) FROM "rowlock_era" WHERE history <> ''),
-  (SELECT count(*) FROM "rowlock_era" WHERE history = ?1), 0
+SELECT /* rowlock era-look */ ?1, coalesce((SELECT max(start) FROM "rowlock_meta"), -1),
+  (SELECT count(*) FROM "rowlock_meta" WHERE name LIKE 'era/%'),
+  (SELECT count(*) FROM "rowlock_meta" WHERE name = ?1), 0
 
 -- dialect/sqlite/era.sql: era-make
-INSERT /* rowlock era-make */ INTO "rowlock_era" (history, start, since)
-VALUES ('', 0, CAST(unixepoch('subsec') * 1000 AS INTEGER)) ON CONFLICT (history) DO NOTHING
+INSERT /* rowlock era-make */ INTO "rowlock_meta" (name, start, since)
+VALUES ('eras', 0, CAST(unixepoch('subsec') * 1000 AS INTEGER)) ON CONFLICT (name) DO NOTHING
 
 -- dialect/sqlite/era.sql: era-lock
-UPDATE /* rowlock era-lock */ "rowlock_era" SET start = start WHERE history = ''
+UPDATE /* rowlock era-lock */ "rowlock_meta" SET start = start WHERE name = 'eras'
 
 -- dialect/sqlite/era.sql: era-fresh
 SELECT /* rowlock era-fresh */ NOT EXISTS (SELECT 1 FROM "rowlock") AND (SELECT max(floor) FROM "rowlock_floor") = 0
-  AND (SELECT since FROM "rowlock_era" WHERE history = '')
+  AND (SELECT since FROM "rowlock_meta" WHERE name = 'eras')
     > CAST(unixepoch('subsec') * 1000 AS INTEGER) - 300000
 
 -- dialect/sqlite/era.sql: era-clock
 SELECT /* rowlock era-clock */ CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000
 
 -- dialect/sqlite/era.sql: era-write
-INSERT /* rowlock era-write */ INTO "rowlock_era" (history, start, since)
+INSERT /* rowlock era-write */ INTO "rowlock_meta" (name, start, since)
 VALUES (?, ?, CAST(unixepoch('subsec') * 1000 AS INTEGER))
-ON CONFLICT (history) DO UPDATE SET start = excluded.start, since = excluded.since
+ON CONFLICT (name) DO UPDATE SET start = excluded.start, since = excluded.since
 
 -- dialect/sqlite/era.sql: era-kept
-SELECT /* rowlock era-kept */ start FROM "rowlock_era" WHERE history <> '' ORDER BY start DESC LIMIT 1 OFFSET ?
+SELECT /* rowlock era-kept */ start FROM "rowlock_meta" WHERE name LIKE 'era/%' ORDER BY start DESC LIMIT 1 OFFSET ?
 
 -- dialect/sqlite/era.sql: era-drop
-DELETE /* rowlock era-drop */ FROM "rowlock_era" WHERE history <> '' AND start <= ?
+DELETE /* rowlock era-drop */ FROM "rowlock_meta" WHERE name LIKE 'era/%' AND start <= ?
 
 -- dialect/sqlite/force.sql: force-lock
 UPDATE /* rowlock force-lock */ "rowlock" SET home = home WHERE key = ? AND home = 0 AND owner IS NOT NULL

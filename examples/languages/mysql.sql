@@ -27,14 +27,14 @@ FROM rowlock WHERE `key` = :key
 
 -- name: make
 INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
-SELECT :key, :owner, :note, LAST_INSERT_ID(GREATEST(f.floor, (SELECT max(start) FROM rowlock_era)) + 1), UTC_TIMESTAMP(6),
+SELECT :key, :owner, :note, LAST_INSERT_ID(GREATEST(f.floor, (SELECT max(start) FROM rowlock_meta)) + 1), UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6) + INTERVAL :ttl_us MICROSECOND, 0
 FROM rowlock_floor AS f WHERE f.bucket = :bucket AND f.floor < 9223372036853727231
   AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.`key` = :key)
 LOCK IN SHARE MODE
 
 -- name: take
-UPDATE rowlock SET token = LAST_INSERT_ID(GREATEST(token, (SELECT max(start) FROM rowlock_era)) + 1), owner = :owner, note = :note,
+UPDATE rowlock SET token = LAST_INSERT_ID(GREATEST(token, (SELECT max(start) FROM rowlock_meta)) + 1), owner = :owner, note = :note,
   acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL :ttl_us MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock

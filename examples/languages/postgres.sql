@@ -31,7 +31,7 @@ FROM rowlock WHERE key = :key
 
 -- name: make
 INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
-SELECT :key, :owner, :note, greatest(f.floor, (SELECT max(start) FROM rowlock_era)) + 1, clock_timestamp(),
+SELECT :key, :owner, :note, greatest(f.floor, (SELECT max(start) FROM rowlock_meta)) + 1, clock_timestamp(),
   clock_timestamp() + :ttl_us::bigint * interval '1 microsecond', 0
 FROM (SELECT floor FROM rowlock_floor WHERE bucket = :bucket::int FOR SHARE) AS f
 WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = :key) AND f.floor < 9223372036853727231
@@ -45,14 +45,14 @@ WITH expired AS (
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE rowlock AS r
-  SET owner = :owner, note = :note, token = greatest(r.token, (SELECT max(start) FROM rowlock_era)) + 1, acquired_at = clock_timestamp(),
+  SET owner = :owner, note = :note, token = greatest(r.token, (SELECT max(start) FROM rowlock_meta)) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + :ttl_us::bigint * interval '1 microsecond'
   WHERE r.key = :key AND r.home = 0 AND r.token < 9223372036853727231
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
   INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
-  SELECT :key, :owner, :note, greatest(f.floor, (SELECT max(start) FROM rowlock_era)) + 1, clock_timestamp(),
+  SELECT :key, :owner, :note, greatest(f.floor, (SELECT max(start) FROM rowlock_meta)) + 1, clock_timestamp(),
     clock_timestamp() + :ttl_us::bigint * interval '1 microsecond', 0
   FROM (SELECT floor FROM rowlock_floor WHERE bucket = :bucket::int FOR SHARE) AS f
   WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = :key) AND f.floor < 9223372036853727231

@@ -26,14 +26,14 @@ FROM rowlock WHERE key = :key
 
 -- name: make
 INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
-SELECT :key, :owner, :note, max(floor, (SELECT max(start) FROM rowlock_era)) + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+SELECT :key, :owner, :note, max(floor, (SELECT max(start) FROM rowlock_meta)) + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + :ttl_ms, 0
 FROM rowlock_floor WHERE bucket = :bucket AND floor < 9223372036853727231
 ON CONFLICT (key) DO NOTHING
 RETURNING token
 
 -- name: take
-UPDATE rowlock SET token = max(token, (SELECT max(start) FROM rowlock_era)) + 1,
+UPDATE rowlock SET token = max(token, (SELECT max(start) FROM rowlock_meta)) + 1,
   acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + :ttl_ms, owner = :owner, note = :note
 WHERE key = :key AND home = 0 AND (owner IS NULL

@@ -36,7 +36,7 @@ func check(start int64) error {
 	if start < 0 || lease.Epoch(start)%2 == 0 && lease.Epoch(start) <= last {
 		return nil
 	}
-	return fmt.Errorf("%w: rowlock_era has the start %d, of era %d; eras are even, and the last is "+
+	return fmt.Errorf("%w: rowlock_meta has the start %d, of era %d; eras are even, and the last is "+
 		"%d: delete the row that was edited", lease.ErrCorrupt, start, lease.Epoch(start), last)
 }
 
@@ -49,7 +49,7 @@ func next(now time.Time, before int64) (int64, error) {
 		start = after(before)
 	}
 	if lease.Epoch(start) > last {
-		return 0, fmt.Errorf("%w: rowlock_era has no era after %d: a row there was edited, or the "+
+		return 0, fmt.Errorf("%w: rowlock_meta has no era after %d: a row there was edited, or the "+
 			"database's clock was decades ahead", lease.ErrTokenExhausted, lease.Epoch(before))
 	}
 	return start, nil

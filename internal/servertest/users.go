@@ -50,8 +50,7 @@ var Needed = map[string][]string{
 	"rowlock_floor": {"SELECT", "UPDATE"},
 	"rowlock_queue": {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_wait":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
-	"rowlock_era":   {"SELECT", "INSERT", "UPDATE", "DELETE"},
-	"rowlock_meta":  {"SELECT"},
+	"rowlock_meta":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
 }
 
 // Grant grants a database user what it needs.

@@ -15,7 +15,9 @@ import (
 )
 
 // SchemaVersion is the version of rowlock's tables that this version of rowlock works with.
-const SchemaVersion = 2
+const SchemaVersion = 3
+
+const FirstVersion = 3 // is the first that is released
 
 // Facts is what a probe learned.
 type Facts struct {
@@ -42,7 +44,7 @@ func (f Facts) Hidden(err error) error {
 
 // tables are those that every client uses. Package once has one more.
 var tables = []string{
-	"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta", "rowlock_era",
+	"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta",
 }
 
 // Probe checks the server and then the tables; see Database.Server.
@@ -161,11 +163,8 @@ func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (int, error) 
 	}
 	v, err := strconv.Atoi(text)
 	if err != nil {
-		return 0,
-			fmt.Errorf(
-				"%w: rowlock_meta says schema_version %q, which is no number; set it to the "+
-					"version the tables have",
-				lease.ErrCorrupt, text)
+		return 0, fmt.Errorf("%w: rowlock_meta says schema_version %q, which is no number; set it to the "+
+			"version the tables have", lease.ErrCorrupt, text)
 	}
 	return v, nil
 }
@@ -206,13 +205,14 @@ func checkComplete(ctx context.Context, conn *sql.Conn, d Texts, prefix string) 
 // version this code knows.
 func CheckVersion(v int) error {
 	switch {
+	case 0 < v && v < FirstVersion:
+		return fmt.Errorf("%w: the tables are version %d, of a rowlock that was never released: stop its "+
+			"clients, remove them (schema.Down), and run schema.Migrate", lease.ErrSchemaVersion, v)
 	case v < SchemaVersion:
-		return fmt.Errorf(
-			"%w: the tables are version %d and this rowlock needs %d; run schema.Migrate",
+		return fmt.Errorf("%w: the tables are version %d and this rowlock needs %d; run schema.Migrate",
 			lease.ErrSchemaVersion, v, SchemaVersion)
 	case v > SchemaVersion:
-		return fmt.Errorf(
-			"%w: the tables are version %d and this rowlock knows only %d; upgrade rowlock",
+		return fmt.Errorf("%w: the tables are version %d and this rowlock knows only %d; upgrade rowlock",
 			lease.ErrSchemaVersion, v, SchemaVersion)
 	}
 	return nil

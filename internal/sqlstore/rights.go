@@ -18,8 +18,7 @@ var needs = map[string][]string{
 	"rowlock_floor": {"SELECT", "UPDATE"},
 	"rowlock_queue": {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_wait":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
-	"rowlock_meta":  {"SELECT"},
-	"rowlock_era":   {"SELECT", "INSERT", "UPDATE", "DELETE"},
+	"rowlock_meta":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_hold":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_once":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
 
@@ -34,7 +33,7 @@ var needs = map[string][]string{
 }
 
 // locking are the tables that package once does not use.
-var locking = []string{"rowlock", "rowlock_queue", "rowlock_wait", "rowlock_era"}
+var locking = []string{"rowlock", "rowlock_queue", "rowlock_wait"}
 
 // sweeping are the rights that only sweeping needs, if a floor is read without a lock.
 var sweeping = map[string]string{"rowlock": "DELETE", "rowlock_floor": "UPDATE"}
@@ -45,7 +44,7 @@ func (s Settings) Needs(table string) []string {
 	switch {
 	case s.Effects && slices.Contains(locking, table):
 		return nil
-	case s.Effects && table == "rowlock_floor":
+	case s.Effects && (table == "rowlock_floor" || table == "rowlock_meta"):
 		return []string{"SELECT"}
 	case s.Unswept && sweeping[table] != "":
 		return slices.DeleteFunc(slices.Clone(rights), func(r string) bool { return r == sweeping[table] })
@@ -57,7 +56,7 @@ func (s Settings) Needs(table string) []string {
 func (s Settings) tables() []string {
 	all := append(slices.Clone(tables), s.Besides...)
 	return slices.DeleteFunc(all, func(t string) bool {
-		return s.Effects && (t == "rowlock_wait" || t == "rowlock_era") || s.Lockless && slices.Contains(locking, t)
+		return s.Effects && t == "rowlock_wait" || s.Lockless && slices.Contains(locking, t)
 	})
 }
 

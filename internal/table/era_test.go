@@ -257,7 +257,7 @@ func TestAHistoryThatGoesBackBeginsAnEra(t *testing.T) {
 			t.Fatalf("token %d in the era after %d", l.Token, there)
 		}
 		release(t, r.store, l)
-		e.Exec(t, `UPDATE {rowlock_era} SET start = 0`)
+		e.Exec(t, `UPDATE {rowlock_meta} SET start = 0 WHERE start > 0`)
 		e.SetToken(t, "k", 1)
 		r.recycle(t, "")
 		if next := hold(t, r.store, "k"); next.Token <= l.Token || r.store.Era() <= there {
@@ -335,8 +335,8 @@ func TestTablesWithoutAHistoryBeginWithTokenOneOnlyIfTheyAreNew(t *testing.T) {
 			return r.open(t, e.DB, table.Options{Lanes: 1, Timeout: 5 * time.Second}).Era()
 		}
 		unheard := func() {
-			e.Exec(t, `DELETE FROM {rowlock_era} WHERE history <> ''`)
-			e.Exec(t, `UPDATE {rowlock_era} SET start = 0`)
+			e.Exec(t, `DELETE FROM {rowlock_meta} WHERE name LIKE 'era/%'`)
+			e.Exec(t, `UPDATE {rowlock_meta} SET start = 0 WHERE start > 0`)
 		}
 		if began := open(); began != 0 {
 			t.Errorf("new tables: %d", began)
@@ -367,7 +367,7 @@ func TestTablesWithoutAHistoryBeginWithTokenOneOnlyIfTheyAreNew(t *testing.T) {
 		if e.Name == "sqlite" {
 			old = "{now} - 7200000"
 		}
-		e.Exec(t, `UPDATE {rowlock_era} SET since = `+old)
+		e.Exec(t, `UPDATE {rowlock_meta} SET since = `+old+` WHERE start >= 0`)
 		if began := open(); began == 0 {
 			t.Error("tables that were made long ago begin with token 1")
 		}
@@ -383,7 +383,7 @@ func TestAServerThatIsPrimaryAgainBeginsAnEra(t *testing.T) {
 		}
 		r := newRig(t, e, sqlstore.Update, 2)
 		there := lease.EpochStart(40)
-		e.Exec(t, `INSERT INTO {rowlock_era} (history, start, since) VALUES ('the other server', ?, {now})`, there)
+		e.Exec(t, `INSERT INTO {rowlock_meta} (name, start, since) VALUES ('era/the other server', ?, {now})`, there)
 		s := r.open(t, e.DB, table.Options{Lanes: 1, Timeout: 5 * time.Second})
 		if l := hold(t, s, "k"); l.Token <= there+1 || s.Era() <= there {
 			t.Errorf("token %d in the era after %d, which began elsewhere after %d", l.Token, s.Era(), there)
@@ -452,7 +452,7 @@ func TestAServerThatTakesNoWritesBeginsNoEra(t *testing.T) {
 		_, _, err := table.Open(t.Context(), e.DB, d, table.Options{Lanes: 1, Timeout: 5 * time.Second})
 		wantIs(t, err, lease.ErrReadOnly)
 		var n int
-		if err := e.DB.QueryRow(e.SQL(`SELECT COUNT(*) FROM {rowlock_era} WHERE history <> ''`)).Scan(&n); err != nil || n != 0 {
+		if err := e.DB.QueryRow(e.SQL(`SELECT COUNT(*) FROM {rowlock_meta} WHERE name LIKE 'era/%'`)).Scan(&n); err != nil || n != 0 {
 			t.Errorf("%d histories, %v", n, err)
 		}
 	})
@@ -470,12 +470,12 @@ func (d readOnly) History(ctx context.Context, s *conn.Session, o *sqlstore.Open
 func TestTheTableRemembersTheNewestHistories(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for i := range 80 {
-			e.Exec(t, `INSERT INTO {rowlock_era} (history, start, since) VALUES (?, ?, {now})`, fmt.Sprint("old ", i), i+1)
+			e.Exec(t, `INSERT INTO {rowlock_meta} (name, start, since) VALUES (?, ?, {now})`, fmt.Sprint("era/old ", i), i+1)
 		}
 		r := rig{Env: e}
 		r.open(t, e.DB, table.Options{Lanes: 1, Timeout: 5 * time.Second})
 		var n, least int
-		row := e.DB.QueryRow(e.SQL(`SELECT COUNT(*), MIN(start) FROM {rowlock_era} WHERE history <> ''`))
+		row := e.DB.QueryRow(e.SQL(`SELECT COUNT(*), MIN(start) FROM {rowlock_meta} WHERE name LIKE 'era/%'`))
 		if err := row.Scan(&n, &least); err != nil || n != 64 || least != 18 {
 			t.Errorf("%d histories from %d on, %v; want the newest 64", n, least, err)
 		}
@@ -540,8 +540,8 @@ func TestNothingIsGrantedInARestoredHistory(t *testing.T) {
 			if e.Driver == "mysql" && fails(e.Session(t)) == nil { // one that the proxy has made
 				t.Error("granted in a session that has asked for no history")
 			}
-			e.Exec(t, `DROP TABLE {rowlock_era}`)
-			e.Exec(t, `CREATE TABLE {rowlock_era} (history VARCHAR(200), start BIGINT)`)
+			e.Exec(t, `DROP TABLE {rowlock_meta}`)
+			e.Exec(t, `CREATE TABLE {rowlock_meta} (name VARCHAR(200), start BIGINT)`)
 			remake(t, e)
 			if e.Driver == "mysql" { // as MaxScale does on another connection
 				if _, err := e.Dialect.History(t.Context(), s, nil); err != nil {

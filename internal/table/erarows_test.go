@@ -11,10 +11,10 @@ import (
 // eras leaves these eras, and the row that is locked. made says when the tables were.
 func eras(t *testing.T, e *testdb.Env, made string, starts ...int) *conn.Session {
 	t.Helper()
-	e.Exec(t, `DELETE FROM {rowlock_era}`)
-	e.Exec(t, `INSERT INTO {rowlock_era} (history, start, since) VALUES ('', 0, `+made+`)`)
+	e.Exec(t, `DELETE FROM {rowlock_meta} WHERE name LIKE 'era%'`)
+	e.Exec(t, `INSERT INTO {rowlock_meta} (name, start, since) VALUES ('eras', 0, `+made+`)`)
 	for _, start := range starts {
-		e.Exec(t, `INSERT INTO {rowlock_era} (history, start, since) VALUES (?, ?, {now})`, fmt.Sprint("history ", start), start)
+		e.Exec(t, `INSERT INTO {rowlock_meta} (name, start, since) VALUES (?, ?, {now})`, fmt.Sprint("era/history ", start), start)
 	}
 	return e.Session(t)
 }
@@ -34,7 +34,7 @@ func TestErasAreDroppedFromTheOldestAndTheLockStays(t *testing.T) {
 			t.Errorf("%d eras were dropped, want 2; %v", n, err)
 		}
 		var locks int
-		query := e.SQL(`SELECT COUNT(*) FROM {rowlock_era} WHERE history = ''`)
+		query := e.SQL(`SELECT COUNT(*) FROM {rowlock_meta} WHERE name = 'eras'`)
 		if err := e.DB.QueryRowContext(t.Context(), query).Scan(&locks); err != nil || locks != 1 {
 			t.Errorf("there are %d rows to lock: %v", locks, err)
 		}
@@ -54,7 +54,7 @@ func TestTablesAreNotFreshBecauseAnEraIs(t *testing.T) {
 			if err != nil || fresh != want {
 				t.Errorf("tables made at %s are fresh: %t, %v", made, fresh, err)
 			}
-			e.Exec(t, `DELETE FROM {rowlock_era} WHERE history = ''`)
+			e.Exec(t, `DELETE FROM {rowlock_meta} WHERE name = 'eras'`)
 			known := false
 			err = s.QueryRow(t.Context(), e.Dialect.Text("era-fresh"), nil, &known)
 			if err == nil && known {

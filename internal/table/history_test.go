@@ -36,9 +36,9 @@ func TestAServerKnowsWhetherItsHistoryIsTheNewest(t *testing.T) {
 		}
 		record(own, 20)
 		look(t, e, s, 1, 20, true)
-		record("older", 10)
+		record("era/older", 10)
 		look(t, e, s, 2, 20, true)
-		record("newer", 30)
+		record("era/newer", 30)
 		look(t, e, s, 3, 30, false)
 	})
 }

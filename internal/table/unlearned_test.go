@@ -24,13 +24,13 @@ var unlearnable = []struct {
 }
 
 func edited(t *testing.T, e *testdb.Env) (cure func()) {
-	e.Exec(t, `UPDATE {rowlock_era} SET start = ? WHERE history <> ''`, lease.EpochStart(1))
-	return func() { e.Exec(t, `UPDATE {rowlock_era} SET start = 0 WHERE history <> ''`) }
+	e.Exec(t, `UPDATE {rowlock_meta} SET start = ? WHERE name LIKE 'era/%'`, lease.EpochStart(1))
+	return func() { e.Exec(t, `UPDATE {rowlock_meta} SET start = 0 WHERE name LIKE 'era/%'`) }
 }
 
 func renamed(t *testing.T, e *testdb.Env) (cure func()) {
-	e.Exec(t, `ALTER TABLE {rowlock_era} RENAME TO `+e.Table("away"))
-	return func() { e.Exec(t, `ALTER TABLE `+e.Table("away")+` RENAME TO {rowlock_era}`) }
+	e.Exec(t, `ALTER TABLE {rowlock_meta} RENAME TO `+e.Table("away"))
+	return func() { e.Exec(t, `ALTER TABLE `+e.Table("away")+` RENAME TO {rowlock_meta}`) }
 }
 
 // locked has the era, which must begin, wait for a transaction of another program.
@@ -41,7 +41,7 @@ func locked(t *testing.T, e *testdb.Env) (cure func()) {
 	e.ForgetEras(t)
 	tx, err := e.DB.BeginTx(t.Context(), nil)
 	if err == nil {
-		_, err = tx.ExecContext(t.Context(), e.SQL(`UPDATE {rowlock_era} SET since = {now} WHERE history = ''`))
+		_, err = tx.ExecContext(t.Context(), e.SQL(`UPDATE {rowlock_meta} SET since = {now} WHERE name = 'eras'`))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func (e *Env) OnlyReleasesRelax(tb testing.TB) {
 // watched are the tables that grants and what surrounds them are written to.
 var watched = []string{
 	"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_member", "rowlock_limit", "rowlock_forced",
-	"rowlock_era", "rowlock_hold", "rowlock_once", "rowlock_latch", "rowlock_party",
+	"rowlock_hold", "rowlock_once", "rowlock_latch", "rowlock_party",
 }
 
 // watchPostgres asks when the transaction commits, because a later statement could relax what an

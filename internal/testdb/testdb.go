@@ -276,7 +276,7 @@ func (e *Env) SQL(query string) string {
 		"{rowlock_floor}", e.Table("rowlock_floor"), "{rowlock_queue}", e.Table("rowlock_queue"), "{rowlock_meta}", e.Table("rowlock_meta"),
 		"{rowlock_hold}", e.Table("rowlock_hold"), "{rowlock_once}", e.Table("rowlock_once"), "{rowlock_wait}", e.Table("rowlock_wait"), "{rowlock_member}", e.Table("rowlock_member"),
 		"{rowlock_latch}", e.Table("rowlock_latch"), "{rowlock_limit}", e.Table("rowlock_limit"), "{rowlock_party}", e.Table("rowlock_party"),
-		"{rowlock_forced}", e.Table("rowlock_forced"), "{rowlock_trace}", e.Table("rowlock_trace"), "{rowlock_era}", e.Table("rowlock_era")).Replace(query)
+		"{rowlock_forced}", e.Table("rowlock_forced"), "{rowlock_trace}", e.Table("rowlock_trace")).Replace(query)
 }
 
 // Expire ends a key's lease in the store, so that no test has to sleep.
@@ -289,8 +289,8 @@ func (e *Env) Expire(tb testing.TB, key string) {
 // promoted before it had heard of them.
 func (e *Env) ForgetEras(tb testing.TB) {
 	tb.Helper()
-	e.Exec(tb, `DELETE FROM {rowlock_era} WHERE history <> ''`)
-	e.Exec(tb, `INSERT INTO {rowlock_era} (history, start, since) SELECT 'another server', 0, since FROM {rowlock_era}`)
+	e.Exec(tb, `DELETE FROM {rowlock_meta} WHERE name LIKE 'era/%'`)
+	e.Exec(tb, `INSERT INTO {rowlock_meta} (name, start, since) SELECT 'era/another server', 0, since FROM {rowlock_meta} WHERE name = 'eras'`)
 }
 
 // Later is an expiry, as Exec takes it, that no test reaches, and sooner than an hour.

@@ -1,7 +1,7 @@
 // Package upgrade has no code but its tests: they write tables as this version writes them, and
 // open the tables that released versions have written.
 //
-// testdata/schema/v1 has a database of each kind as schema version 1 leaves it, filled by the code
+// testdata/schema/v3 has a database of each kind as schema version 3 leaves it, filled by the code
 // of that version: leases that are held, free and expired, a key that has moved, one without tokens
 // left, tickets, registered waiters, token floors, results of package once. docs/schema-changes.md
 // says how the next version adds its own.

@@ -68,7 +68,7 @@ func dump(t *testing.T, e *testdb.Env, name string) {
 	inserts(t, e, &b, "rowlock_limit", "name")
 	inserts(t, e, &b, "rowlock_forced", "id")
 	inserts(t, e, &b, "rowlock_trace", "id")
-	b.WriteString("INSERT INTO rowlock_era (history, start, since) SELECT 'of the writer', 0, since FROM rowlock_era;\n")
+	b.WriteString("INSERT INTO rowlock_meta (name, start, since) SELECT 'era/of the writer', 0, since FROM rowlock_meta WHERE name = 'eras';\n")
 	if e.Name == "postgres" {
 		b.WriteString("SELECT setval(pg_get_serial_sequence('rowlock_queue', 'ticket'), (SELECT max(ticket) FROM rowlock_queue));\n")
 	}
@@ -80,7 +80,7 @@ func dump(t *testing.T, e *testdb.Env, name string) {
 // updates writes what differs from the rows that the migrations make.
 func updates(t *testing.T, e *testdb.Env, b *strings.Builder) {
 	t.Helper()
-	rows(t, e, `SELECT name, value FROM {rowlock_meta} WHERE name <> 'schema_version' ORDER BY name`,
+	rows(t, e, `SELECT name, value FROM {rowlock_meta} WHERE name = 'instance' ORDER BY name`,
 		func(scan func(...any) error) error {
 			var name, value string
 			err := scan(&name, &value)

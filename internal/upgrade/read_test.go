@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/forupdate"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -21,15 +22,14 @@ import (
 type reader struct {
 	*testing.T
 	*testdb.Env
-	store   *table.Store
-	version int // that has left the tables
+	store *table.Store
 }
 
 // onEachVersion runs f on the tables that each version has left on each kind of database, brought
 // to the present version.
 func onEachVersion(t *testing.T, f func(r *reader)) {
 	t.Helper()
-	for version := 1; version <= schema.Version; version++ {
+	for version := sqlstore.FirstVersion; version <= schema.Version; version++ {
 		onEach(t, func(t *testing.T, e *testdb.Env) {
 			load(t, e, file(version, e.Name))
 			if version == schema.Version {
@@ -38,13 +38,13 @@ func onEachVersion(t *testing.T, f func(r *reader)) {
 			if err := schema.Migrate(t.Context(), e.DB, e.Dialect); err != nil {
 				t.Fatal(err)
 			}
-			f(&reader{T: t, Env: e, store: openStore(t, e), version: version})
+			f(&reader{T: t, Env: e, store: openStore(t, e)})
 		})
 	}
 }
 
 func TestEveryReleasedVersionHasItsFiles(t *testing.T) {
-	for version := 1; version <= schema.Version; version++ {
+	for version := sqlstore.FirstVersion; version <= schema.Version; version++ {
 		for _, k := range testdb.Kinds {
 			if _, err := os.Stat(file(version, k.Name)); err != nil {
 				t.Errorf("%v: go test ./internal/upgrade -run TestDump -dump", err)
@@ -172,14 +172,8 @@ func TestWaitersKeepTheirPlaces(t *testing.T) {
 	})
 }
 
-// since reports whether this version or a later one has left the tables.
-func (r *reader) since(version int) bool { return r.version >= version }
-
 func TestMembersStillShareTheirKey(t *testing.T) {
 	onEachVersion(t, func(r *reader) {
-		if !r.since(2) {
-			return
-		}
 		got, err := r.ask("shared")
 		if err != nil || got.Granted || !got.Holder.Shared || got.Holder.Remaining < ever/2 {
 			r.Errorf("an exclusive request is answered %+v, %v", got, err)
@@ -201,9 +195,6 @@ func TestMembersStillShareTheirKey(t *testing.T) {
 
 func TestPartiesThatHaveCountedStillCount(t *testing.T) {
 	onEachVersion(t, func(r *reader) {
-		if !r.since(2) {
-			return
-		}
 		l, err := openLatches(r.T, r.Env).Open(r.Context(), "import", 3)
 		r.must(err)
 		r.must(l.CountDown(r.Context(), "shard-1"))
@@ -216,9 +207,6 @@ func TestPartiesThatHaveCountedStillCount(t *testing.T) {
 // One of two slots is held, by a number above the limit.
 func TestHeldSlotsStillCount(t *testing.T) {
 	onEachVersion(t, func(r *reader) {
-		if !r.since(2) {
-			return
-		}
 		l := lease.Limit{Name: "semaphore/reports", Slots: 2}
 		ask := func() (granted int) {
 			reqs := make([]lease.AcquireRequest, l.Slots)
@@ -242,9 +230,6 @@ func TestHeldSlotsStillCount(t *testing.T) {
 
 func TestRecordsOfForcedReleasesAreRead(t *testing.T) {
 	onEachVersion(t, func(r *reader) {
-		if !r.since(2) {
-			return
-		}
 		all, err := r.store.ForceReleases(r.Context(), lease.ForcedFilter{Key: "taken away"})
 		r.must(err)
 		if len(all) != 1 || all[0].By != "ada@ops" || all[0].Raised != all[0].Lease.Token+1 ||
@@ -256,9 +241,6 @@ func TestRecordsOfForcedReleasesAreRead(t *testing.T) {
 
 func TestTheTraceIsRead(t *testing.T) {
 	onEachVersion(t, func(r *reader) {
-		if !r.since(2) {
-			return
-		}
 		all, err := r.store.ReadTrace(r.Context(), lease.TraceFilter{})
 		r.must(err)
 		if len(all) != 3 || all[0].Dropped != 12 || all[1].Kind != lease.EventLost ||

@@ -41,8 +41,10 @@ SELECT GROUP_CONCAT(blocker SEPARATOR ', ') FROM (
 -- For a way down after rowlock_meta was lost: each migration writes its version there. It is as the
 -- first migration makes it, in case the way down is cut off here.
 CREATE TABLE IF NOT EXISTS rowlock_meta (
-    name  VARBINARY(64)  NOT NULL PRIMARY KEY,
-    value VARBINARY(255) NOT NULL
+    name  VARBINARY(255) NOT NULL PRIMARY KEY,
+    value VARBINARY(255) NOT NULL DEFAULT '',
+    start BIGINT         NULL CHECK (start >= 0),
+    since DATETIME(6)    NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
 
 -- name: commit

@@ -23,7 +23,7 @@ var columns = map[string]map[string]func(*draw) any{
 	"rowlock_floor": {"bucket": bucket, "floor": number},
 	"rowlock_queue": {
 		"ticket": number, "key": key, "waiter": owner, "rank": number, "note": text, "ttl": number,
-		"alive_until": moment, "tenant": tenant, "beside": number,
+		"alive_until": moment,
 	},
 	"rowlock_once": {
 		"tenant": tenant, "key": key, "fingerprint": empty, "result": tenant, "made_at": moment,
@@ -37,7 +37,6 @@ var columns = map[string]map[string]func(*draw) any{
 		"key": key, "team": owner, "owner": owner, "note": text, "joined_at": moment,
 		"expires_at": moment,
 	},
-	"rowlock_era":   {"history": text, "start": number, "since": moment},
 	"rowlock_limit": {"name": key, "slots": number, "peak": number, "generation": number},
 	"rowlock_forced": {
 		"key": key, "at": moment, "id": owner, "actor": text, "reason": text, "asked": number,
@@ -54,13 +53,13 @@ var columns = map[string]map[string]func(*draw) any{
 	"rowlock_party": {
 		"id": owner, "phase": small, "party": party, "counted_at": moment, "alive_until": moment,
 	},
-	"rowlock_meta": {"name": name, "value": version},
+	"rowlock_meta": {"name": name, "value": version, "start": none, "since": none},
 }
 
 // ofLocks are the tables of a target in the order in which a byte chooses one: rowlock most often.
 var ofLocks = []string{
 	"rowlock", "rowlock", "rowlock", "rowlock_floor", "rowlock_queue", "rowlock_once", "rowlock_wait",
-	"rowlock_member", "rowlock_limit", "rowlock_forced", "rowlock_trace", "rowlock_era",
+	"rowlock_member", "rowlock_limit", "rowlock_forced", "rowlock_trace", "rowlock_meta",
 }
 
 func key(d *draw) any    { return []byte(d.key()) }
@@ -71,13 +70,14 @@ func small(d *draw) any  { return int64(d.next(4)) }
 func party(d *draw) any  { return []byte(d.party()) }
 func name(d *draw) any   { return []string{"schema_version", "instance"}[d.next(2)] }
 func empty(*draw) any    { return []byte{} }
+func none(*draw) any     { return nil }
 func text(d *draw) any   { return []string{"web-1\twhy", "", "x"}[d.next(3)] }
 func tenant(d *draw) any { return []byte(text(d).(string)) }
 func bucket(d *draw) any { return int64(lease.Bucket(d.key())) }
 func event(d *draw) any  { return []string{"granted", "dropped", "lost", "new"}[d.next(4)] }
 
 func version(d *draw) any {
-	return []string{"2", "1", "3", "", "x", "-2", "99999999999999999999", "02", " 2", "2\n"}[d.next(10)]
+	return []string{"3", "1", "4", "", "x", "-3", "99999999999999999999", "03", " 3", "3\n"}[d.next(10)]
 }
 
 func owner(d *draw) any {

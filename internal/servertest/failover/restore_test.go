@@ -202,7 +202,7 @@ func tablesOf(tb testing.TB, db *sql.DB) (names []string) {
 	tb.Helper()
 	rows, err := db.Query(`SELECT table_name FROM information_schema.tables
 		WHERE table_name LIKE 'rowlock%' AND table_schema NOT LIKE 'pg%' AND table_schema IN
-			(SELECT table_schema FROM information_schema.tables WHERE table_name = 'rowlock_era')`)
+			(SELECT table_schema FROM information_schema.tables WHERE table_name = 'rowlock_meta')`)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func loaded(statements ...string) func(r *restored) {
 func ended(restore func(r *restored)) func(r *restored) {
 	return func(r *restored) {
 		restore(r)
-		r.exec(`DELETE FROM rowlock_era WHERE history <> ''`)
+		r.exec(`DELETE FROM rowlock_meta WHERE name LIKE 'era/%'`)
 	}
 }
 

@@ -79,6 +79,10 @@ func TestOpenRefusesAnotherSchemaVersion(t *testing.T) {
 		set("0")
 		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version 0",
 			fmt.Sprint("needs ", schema.Version), "schema.Migrate")
+		for _, unreleased := range []string{"1", "2"} {
+			set(unreleased)
+			refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version "+unreleased, "never released", "schema.Down")
+		}
 		set("7")
 		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version 7",
 			fmt.Sprint("knows only ", schema.Version), "upgrade")

@@ -16,7 +16,7 @@ func TestRowLevelSecurityIsSaidFirst(t *testing.T) {
 		name, seen := s.User()
 		s.Grant(name)
 		for _, table := range []string{
-			"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta", "rowlock_era",
+			"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta",
 		} {
 			s.Exec(s.Env.DB, `ALTER TABLE {`+table+`} ENABLE ROW LEVEL SECURITY`)
 			refused(s, seen.Env.Pool(s), s.Env.Dialect, rowlock.ErrPrivilege, "row-level security is on for",

@@ -188,7 +188,7 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 		}
 		mock.ExpectQuery("SHOW GLOBAL VARIABLES").WillReturnRows(rows)
 		mock.ExpectQuery("log_bin").WillReturnRows(sqlmock.NewRows([]string{"logs", "format"}).AddRow(0, "ROW"))
-		for range 6 {
+		for range 5 {
 			mock.ExpectQuery("information_schema.tables").WillReturnRows(
 				sqlmock.NewRows([]string{"engine"}).AddRow("InnoDB"))
 		}

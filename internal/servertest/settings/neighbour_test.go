@@ -142,7 +142,7 @@ func watch(t *testing.T, e *testdb.Env) {
 			current_setting('lock_timeout'), current_setting('statement_timeout'))) ON CONFLICT DO NOTHING; RETURN NULL; END $$`)
 	for _, table := range []string{
 		"rowlock", "rowlock_floor", "rowlock_member", "rowlock_limit", "rowlock_forced", "rowlock_latch",
-		"rowlock_party", "rowlock_era",
+		"rowlock_party",
 	} {
 		e.Exec(t, `CREATE CONSTRAINT TRIGGER tell AFTER INSERT OR UPDATE ON `+table+`
 			DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION tell()`)

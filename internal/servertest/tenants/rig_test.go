@@ -52,7 +52,7 @@ func elsewhere(s *servertest.Scene) scene {
 }
 
 var shadowed = []string{
-	"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta", "rowlock_era",
+	"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta",
 	"rowlock_member", "rowlock_limit", "rowlock_once", "rowlock_hold", "rowlock_latch", "rowlock_party",
 }
 

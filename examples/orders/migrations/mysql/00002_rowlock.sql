@@ -72,16 +72,115 @@ CREATE TABLE IF NOT EXISTS `rowlock_wait` (
     INDEX (`key`, token)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
+-- The members of a group that shares a key, each with a lease of its own: the row of the key names
+-- the group as its owner and never expires. Only its own member changes a row here. The group of 16
+-- zero bytes has those that wait for such a key exclusively.
+CREATE TABLE IF NOT EXISTS `rowlock_member` (
+    `key`      VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    team       BINARY(16)     NOT NULL,
+    owner      BINARY(16)     NOT NULL,
+    note       VARBINARY(384) NOT NULL DEFAULT '',
+    joined_at  DATETIME(6)    NOT NULL,
+    expires_at DATETIME(6)    NOT NULL,
+    PRIMARY KEY (`key`, team, owner)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- Latches and barriers: a row for each, whose id names its generation and no other. state and ended
+-- say how far this generation and the one before it have come. Only a reset, a barrier's steps and
+-- the retention change a row.
+CREATE TABLE IF NOT EXISTS `rowlock_latch` (
+    kind       SMALLINT       NOT NULL,
+    `key`      VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    id         BINARY(16)     NOT NULL UNIQUE,
+    generation BIGINT         NOT NULL CHECK (generation > 0),
+    parties    INT            NOT NULL CHECK (parties > 0),
+    state      SMALLINT       NOT NULL DEFAULT 0,
+    ended      SMALLINT       NOT NULL DEFAULT 0,
+    made_at    DATETIME(6)    NOT NULL,
+    expires_at DATETIME(6)    NOT NULL,
+    PRIMARY KEY (kind, `key`)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- The parties of a generation that have counted down or entered (phase 0) or left (phase 1), a row
+-- each, so that none waits for another.
+CREATE TABLE IF NOT EXISTS `rowlock_party` (
+    id          BINARY(16)     NOT NULL,
+    phase       SMALLINT       NOT NULL,
+    party       VARBINARY(255) NOT NULL CHECK (LENGTH(party) BETWEEN 1 AND 255),
+    counted_at  DATETIME(6)    NOT NULL,
+    alive_until DATETIME(6)    NULL,
+    PRIMARY KEY (id, phase, party)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- Limits of semaphores. Their slots are rows of `rowlock` under the name, a slash and three digits.
+-- peak is the largest number of slots that there ever was. A statement that grants slots locks the
+-- row to be read, and names the generation that its count was read in.
+CREATE TABLE IF NOT EXISTS `rowlock_limit` (
+    name       VARBINARY(251) NOT NULL CHECK (LENGTH(name) BETWEEN 1 AND 251),
+    slots      INT            NOT NULL CHECK (slots > 0),
+    peak       INT            NOT NULL,
+    generation BIGINT         NOT NULL,
+    PRIMARY KEY (name)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- Leases that an operator took away, each with who did it and why. raised is the token of the key
+-- afterwards.
+CREATE TABLE IF NOT EXISTS `rowlock_forced` (
+    `key`   VARBINARY(255)  NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    `at`    DATETIME(6)     NOT NULL,
+    id      BINARY(16)      NOT NULL,
+    actor   VARBINARY(512)  NOT NULL,
+    reason  VARBINARY(1000) NOT NULL,
+    asked   BIGINT          NOT NULL,
+    owner   BINARY(16)      NOT NULL,
+    token   BIGINT          NOT NULL,
+    note    VARBINARY(384)  NOT NULL,
+    raised  BIGINT          NOT NULL,
+    PRIMARY KEY (`key`, `at`, id),
+    UNIQUE (`at`, id)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- What became of keys, for clients with Config.Trace: removed after their retention, and read by no
+-- lock. number is µs, or how many events were dropped. A key of no bytes has what concerns no key.
+CREATE TABLE IF NOT EXISTS `rowlock_trace` (
+    `at`    DATETIME(6)     NOT NULL,
+    id      BIGINT          NOT NULL,
+    `key`   VARBINARY(255)  NOT NULL,
+    event   VARBINARY(16)   NOT NULL,
+    token   BIGINT          NOT NULL,
+    owner   BINARY(16)      NOT NULL,
+    note    VARBINARY(384)  NOT NULL,
+    number  BIGINT          NOT NULL,
+    detail  VARBINARY(255)  NOT NULL,
+    PRIMARY KEY (`at`, id),
+    UNIQUE (`key`, `at`, id)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- Settings, and the eras of these tables: a row for each server incarnation that a client has met,
+-- named era/ and the incarnation, with the token that every token of the era is above and the time
+-- when it began. The row eras is none of them: a client locks it to begin an era, before anything is
+-- granted by an incarnation that is not here.
 CREATE TABLE IF NOT EXISTS `rowlock_meta` (
-    name  VARBINARY(64)  NOT NULL PRIMARY KEY,
-    value VARBINARY(255) NOT NULL
+    name  VARBINARY(255) NOT NULL PRIMARY KEY,
+    value VARBINARY(255) NOT NULL DEFAULT '',
+    start BIGINT         NULL CHECK (start >= 0),
+    since DATETIME(6)    NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- The instance tells these tables from any others. The version is written last.
 INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('instance', UUID());
 
-INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version', '1');
+INSERT IGNORE INTO `rowlock_meta` (name, start, since) VALUES ('eras', 0, UTC_TIMESTAMP(6));
+
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('compatible_from', '3');
+
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version', '3');
 
 -- +goose Down
 
-DROP TABLE IF EXISTS `rowlock_meta`, `rowlock_wait`, `rowlock_once`, `rowlock_hold`, `rowlock_queue`, `rowlock_floor`, `rowlock`;
+DROP TABLE IF EXISTS `rowlock_meta`, `rowlock_trace`, `rowlock_forced`, `rowlock_limit`, `rowlock_party`, `rowlock_latch`, `rowlock_member`;
+
+DROP TABLE IF EXISTS `rowlock_wait`, `rowlock_once`, `rowlock_hold`, `rowlock_queue`, `rowlock_floor`, `rowlock`;
+
+-- This one is of tables that were made before the first release.
+DROP TABLE IF EXISTS `rowlock_era`;

@@ -6,7 +6,7 @@
 CREATE TABLE "rowlock" (
     key         BLOB    NOT NULL PRIMARY KEY CHECK (length(key) BETWEEN 1 AND 255),
     owner       BLOB    CHECK (length(owner) = 16),
-    note        TEXT    NOT NULL DEFAULT '',
+    note        TEXT    NOT NULL DEFAULT '' CHECK (length(note) <= 384),
     token       INTEGER NOT NULL CHECK (token >= 0),
     acquired_at INTEGER NOT NULL,
     expires_at  INTEGER NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE "rowlock_queue" (
     key         BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
     waiter      BLOB    NOT NULL CHECK (length(waiter) = 16),
     rank        INTEGER,
-    note        TEXT    NOT NULL DEFAULT '',
+    note        TEXT    NOT NULL DEFAULT '' CHECK (length(note) <= 384),
     ttl         INTEGER NOT NULL DEFAULT 0,
     alive_until INTEGER NOT NULL,
     UNIQUE (key, waiter)
@@ -46,7 +46,7 @@ CREATE TABLE "rowlock_hold" (
 -- What was done once, by the key that asked for it: the fingerprint of the request, and the result. It is written in the
 -- transaction that does it, so it is there exactly if that was committed.
 CREATE TABLE "rowlock_once" (
-    tenant      BLOB    NOT NULL DEFAULT x'',
+    tenant      BLOB    NOT NULL DEFAULT x'' CHECK (length(tenant) <= 255),
     key         BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
     fingerprint BLOB    NOT NULL DEFAULT x'' CHECK (length(fingerprint) IN (0, 32)),
     result      BLOB,
@@ -65,7 +65,7 @@ CREATE TABLE "rowlock_wait" (
     token       INTEGER NOT NULL CHECK (token >= 0),
     awaits      INTEGER NOT NULL DEFAULT 0,
     process     INTEGER NOT NULL,
-    note        TEXT    NOT NULL DEFAULT '',
+    note        TEXT    NOT NULL DEFAULT '' CHECK (length(note) <= 384),
     since       INTEGER NOT NULL,
     alive_until INTEGER NOT NULL,
     PRIMARY KEY (chain, key, token)
@@ -73,9 +73,99 @@ CREATE TABLE "rowlock_wait" (
 
 CREATE INDEX "rowlock_wait_key" ON "rowlock_wait" (key, token);
 
+-- The members of a group that shares a key, each with a lease of its own: the row of the key names
+-- the group as its owner and never expires. Only its own member changes a row here. The group of 16
+-- zero bytes has those that wait for such a key exclusively.
+CREATE TABLE "rowlock_member" (
+    key        BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
+    team       BLOB    NOT NULL CHECK (length(team) = 16),
+    owner      BLOB    NOT NULL CHECK (length(owner) = 16),
+    note       TEXT    NOT NULL DEFAULT '' CHECK (length(note) <= 384),
+    joined_at  INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (key, team, owner)
+) STRICT, WITHOUT ROWID;
+
+-- Latches and barriers: a row for each, whose id names its generation and no other. state and ended
+-- say how far this generation and the one before it have come. Only a reset, a barrier's steps and
+-- the retention change a row.
+CREATE TABLE "rowlock_latch" (
+    kind       INTEGER NOT NULL,
+    key        BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
+    id         BLOB    NOT NULL UNIQUE CHECK (length(id) = 16),
+    generation INTEGER NOT NULL CHECK (generation > 0),
+    parties    INTEGER NOT NULL CHECK (parties > 0),
+    state      INTEGER NOT NULL DEFAULT 0,
+    ended      INTEGER NOT NULL DEFAULT 0,
+    made_at    INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (kind, key)
+) STRICT;
+
+-- The parties of a generation that have counted down or entered (phase 0) or left (phase 1), a row
+-- each, so that none waits for another.
+CREATE TABLE "rowlock_party" (
+    id          BLOB    NOT NULL CHECK (length(id) = 16),
+    phase       INTEGER NOT NULL,
+    party       BLOB    NOT NULL CHECK (length(party) BETWEEN 1 AND 255),
+    counted_at  INTEGER NOT NULL,
+    alive_until INTEGER,
+    PRIMARY KEY (id, phase, party)
+) STRICT, WITHOUT ROWID;
+
+-- Limits of semaphores. Their slots are rows of "rowlock" under the name, a slash and three digits.
+-- peak is the largest number of slots that there ever was. A transaction that grants slots reads
+-- the generation that its count was read in.
+CREATE TABLE "rowlock_limit" (
+    name       BLOB    NOT NULL CHECK (length(name) BETWEEN 1 AND 251),
+    slots      INTEGER NOT NULL CHECK (slots > 0),
+    peak       INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    PRIMARY KEY (name)
+) STRICT, WITHOUT ROWID;
+
+-- Leases that an operator took away, each with who did it and why. raised is the token of the key
+-- afterwards.
+CREATE TABLE "rowlock_forced" (
+    key     BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
+    at      INTEGER NOT NULL,
+    id      BLOB    NOT NULL CHECK (length(id) = 16),
+    actor   TEXT    NOT NULL CHECK (length(actor) <= 512),
+    reason  TEXT    NOT NULL CHECK (length(reason) <= 1000),
+    asked   INTEGER NOT NULL,
+    owner   BLOB    NOT NULL CHECK (length(owner) = 16),
+    token   INTEGER NOT NULL,
+    note    TEXT    NOT NULL CHECK (length(note) <= 384),
+    raised  INTEGER NOT NULL,
+    PRIMARY KEY (key, at, id),
+    UNIQUE (at, id)
+) STRICT, WITHOUT ROWID;
+
+-- What became of keys, for clients with Config.Trace: removed after their retention, and read by no
+-- lock. number is µs, or how many events were dropped. A key of no bytes has what concerns no key.
+CREATE TABLE "rowlock_trace" (
+    at      INTEGER NOT NULL,
+    id      INTEGER NOT NULL,
+    key     BLOB    NOT NULL CHECK (length(key) <= 255),
+    event   TEXT    NOT NULL CHECK (length(event) <= 16),
+    token   INTEGER NOT NULL,
+    owner   BLOB    NOT NULL CHECK (length(owner) = 16),
+    note    TEXT    NOT NULL CHECK (length(note) <= 384),
+    number  INTEGER NOT NULL,
+    detail  TEXT    NOT NULL CHECK (length(detail) <= 255),
+    PRIMARY KEY (at, id),
+    UNIQUE (key, at, id)
+) STRICT, WITHOUT ROWID;
+
+-- Settings, and the eras of these tables: a row for each incarnation of the file that a client has
+-- met, named era/ and the incarnation, with the token that every token of the era is above and the
+-- time when it began. The row eras is none of them: a client locks it to begin an era, before
+-- anything is granted by an incarnation that is not here.
 CREATE TABLE "rowlock_meta" (
-    name  TEXT NOT NULL PRIMARY KEY,
-    value TEXT NOT NULL
+    name  TEXT NOT NULL PRIMARY KEY CHECK (length(name) <= 255),
+    value TEXT NOT NULL DEFAULT '' CHECK (length(value) <= 255),
+    start INTEGER CHECK (start >= 0),
+    since INTEGER
 ) STRICT, WITHOUT ROWID;
 
 -- The instance tells these tables from any others: a UUID of random bytes. The version is written last.
@@ -83,11 +173,28 @@ INSERT INTO "rowlock_meta" (name, value) VALUES ('instance', lower(printf('%s-%s
     hex(randomblob(4)), hex(randomblob(2)), substr(hex(randomblob(2)), 2),
     substr('89AB', 1 + (random() & 3), 1), substr(hex(randomblob(2)), 2), hex(randomblob(6)))));
 
-INSERT INTO "rowlock_meta" (name, value) VALUES ('schema_version', '1');
+INSERT INTO "rowlock_meta" (name, start, since)
+VALUES ('eras', 0, CAST(unixepoch('subsec') * 1000 AS INTEGER));
+
+INSERT INTO "rowlock_meta" (name, value) VALUES ('compatible_from', '3');
+
+INSERT INTO "rowlock_meta" (name, value) VALUES ('schema_version', '3');
 
 -- +goose Down
 
 DROP TABLE IF EXISTS "rowlock_meta";
+
+DROP TABLE IF EXISTS "rowlock_trace";
+
+DROP TABLE IF EXISTS "rowlock_forced";
+
+DROP TABLE IF EXISTS "rowlock_limit";
+
+DROP TABLE IF EXISTS "rowlock_party";
+
+DROP TABLE IF EXISTS "rowlock_latch";
+
+DROP TABLE IF EXISTS "rowlock_member";
 
 DROP TABLE IF EXISTS "rowlock_wait";
 
@@ -100,3 +207,6 @@ DROP TABLE IF EXISTS "rowlock_queue";
 DROP TABLE IF EXISTS "rowlock_floor";
 
 DROP TABLE IF EXISTS "rowlock";
+
+-- This one is of tables that were made before the first release.
+DROP TABLE IF EXISTS "rowlock_era";
