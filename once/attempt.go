@@ -128,6 +128,10 @@ func (a *attempt) look(ctx context.Context, conn *sql.Conn) error {
 
 func (a *attempt) within(ctx context.Context, w *sqlstore.Transaction) (Result, error) {
 	tx := w.Tx
+	if err := a.req.fence(ctx, tx); err != nil {
+		a.again = errors.Is(err, lease.ErrBusy)
+		return Result{}, err
+	}
 	row, err := a.o.claim(ctx, lease.InTx(tx), a.row, a.wait)
 	if err != nil {
 		a.rivals = row.State == sqlstore.OnceInFlight

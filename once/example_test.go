@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/once"
 	"github.com/rowlockdb/rowlock/schema"
@@ -67,4 +68,19 @@ func Example() {
 	// order 1: a book, replayed: true
 	// refused: another order has this key
 	// order 2: two books, replayed: false
+}
+
+// A request that needs a lock gives it to Do, and unlocks after the commit.
+func ExampleRequest_lock() {
+	pay := func(ctx context.Context, locks *rowlock.Client, o *once.Once, order once.Func) error {
+		l, err := locks.Lock(ctx, "account/7")
+		if err != nil {
+			return err
+		}
+		defer l.Unlock(ctx)
+		res, err := o.Do(ctx, once.Request{Key: "order-1", Lock: l}, order)
+		fmt.Printf("%s\n", res.Value)
+		return err
+	}
+	_ = pay
 }

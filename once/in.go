@@ -36,6 +36,9 @@ func (o *Once) In(ctx context.Context, tx *sql.Tx, r Request, f Func) (Result, e
 	if o.cfg.NoWait {
 		wait = 0
 	}
+	if err := r.fence(ctx, tx); err != nil {
+		return Result{}, err
+	}
 	row, err := o.claim(ctx, run, c, wait)
 	if err != nil {
 		return Result{}, o.explainIn("claim", r.Key, err)

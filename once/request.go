@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -21,6 +22,24 @@ type Request struct {
 	// Fingerprint tells a repeat from another request under the same key: the 32 bytes of
 	// [Fingerprint], or none. It must be the same as the first time; none differs from any.
 	Fingerprint []byte
+	// Lock, unless it is nil, is fenced first in the transaction, a *rowlock.Lock or *rowlock.Locks:
+	// nothing is done, and the error is lease.ErrFenced, if another owner has had its key since. It
+	// is not released: Unlock it after Do, which has then committed. Of a request that was done
+	// before the answer needs no lock, but the lock is fenced all the same.
+	Lock Fencer
+}
+
+// Fencer is a lock that a transaction can check: *rowlock.Lock and *rowlock.Locks are.
+type Fencer interface {
+	Fence(ctx context.Context, tx lease.Tx) error
+}
+
+// fence checks the request's lock, before anything is read in tx.
+func (r *Request) fence(ctx context.Context, tx lease.Tx) error {
+	if r.Lock == nil {
+		return nil
+	}
+	return r.Lock.Fence(ctx, tx)
 }
 
 // Result is the outcome of a request.
@@ -59,6 +78,8 @@ func (r Request) check(f Func) error {
 	switch {
 	case f == nil:
 		return fmt.Errorf("%w: once %q: the function is nil", lease.ErrConfig, r.Key)
+	case r.Lock != nil && isnil.Value(r.Lock):
+		return fmt.Errorf("%w: once %q: the Lock is a nil %T: lock before, or leave it out", lease.ErrConfig, r.Key, r.Lock)
 	case len(r.Tenant) > lease.MaxKey:
 		return fmt.Errorf("%w: the tenant %.24q… has %d bytes; at most %d are allowed: hash the long part",
 			lease.ErrInvalidKey, r.Tenant, len(r.Tenant), lease.MaxKey)

@@ -2,12 +2,14 @@ package oncehttp
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/once"
 )
 
 // Config says which requests are done once. Tenant must be set; the other fields have defaults.
@@ -19,6 +21,18 @@ type Config struct {
 	//
 	// [SharedKeys] is the Tenant of an API without accounts. New refuses nil.
 	Tenant func(*http.Request) string
+	// Lock takes the lock that a request needs, or returns nil if it needs none. It is fenced in the
+	// request's transaction, and unlocked when that has ended: a handler that unlocks by itself does
+	// so before the commit. An error is answered with 503, or with 409 if it is lease.ErrHeld.
+	//
+	//	Lock: func(ctx context.Context, r *http.Request) (oncehttp.Lock, error) {
+	//		l, err := locks.Lock(ctx, "account/"+r.PathValue("account"))
+	//		if err != nil {
+	//			return nil, err
+	//		}
+	//		return l, nil
+	//	},
+	Lock func(ctx context.Context, r *http.Request) (Lock, error)
 	// Optional passes a request without a key to the handler, which then has no transaction: Tx
 	// returns nil. The default is to refuse it with 400.
 	Optional bool
@@ -38,6 +52,12 @@ type Config struct {
 	Finish time.Duration
 	// Logger gets the errors behind a 500 and a 503; nil means slog.Default().
 	Logger *slog.Logger
+}
+
+// Lock is a *rowlock.Lock or *rowlock.Locks.
+type Lock interface {
+	once.Fencer
+	Unlock(ctx context.Context) error
 }
 
 func (c *Config) withDefaults() (Config, error) {

@@ -81,6 +81,18 @@ func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, key string, bod
 		return
 	}
 	req := once.Request{Tenant: tenant, Key: key, Fingerprint: fingerprint(r, body)}
+	if h.cfg.Lock != nil {
+		l, err := h.cfg.Lock(r.Context(), r)
+		if err != nil {
+			h.refuse(w, r, err)
+			return
+		}
+		if l != nil {
+			req.Lock = l
+			// Its error says what became of the lock, whose client counts it; the request is done.
+			defer func() { _ = l.Unlock(r.Context()) }()
+		}
+	}
 	d := deed{h: h, r: r, body: body, next: next}
 	res, err := h.once.Do(r.Context(), req, d.do)
 	switch {
@@ -208,6 +220,9 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &flight) && !errors.Is(err, lease.ErrUnknown):
 		retry(w, http.StatusConflict, flight.RetryAfter,
 			"the first request with this Idempotency-Key is still in flight: repeat it later")
+	case errors.Is(err, lease.ErrHeld):
+		retry(w, http.StatusConflict, retryAfter*time.Second,
+			"another request has what this one needs: repeat it later with the same Idempotency-Key")
 	case errors.Is(err, once.ErrTenantFull):
 		retry(w, http.StatusTooManyRequests, time.Minute,
 			"this account has too many answers stored: repeat it later with the same Idempotency-Key")
