@@ -59,8 +59,9 @@
 //
 // A key in the table moves out only when each epoch in which it may return is over by the
 // database's clock. An era that begins after a failover is then above every token that the table
-// had granted. A key that returned or was granted in an epoch of the last 20 minutes waits:
-// [Bridge.MoveOut] returns [lease.ErrBusy].
+// had granted. A key that returned or was granted in an epoch of the last 20 minutes waits, and so
+// does each key of a SQLite file for as long after it was opened: [Bridge.MoveOut] returns
+// [lease.ErrBusy].
 //
 // UnlockTx does not work for a key in the cluster: pin such keys to the table. LockAll of keys that
 // are not all in the table asks for each, and releases a part: other callers may for a moment find

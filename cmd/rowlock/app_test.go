@@ -25,6 +25,7 @@ type app struct {
 	etcd              *clientv3.Client
 	table             rowlock.Table
 	cluster           *etcd.Cluster
+	bridge            *paxosbridge.Bridge
 	locks             *rowlock.Client
 	completed         atomic.Int64 // moves that a killed command has left
 }
@@ -66,6 +67,7 @@ func (a *app) open() {
 		Hooks: paxosbridge.Hooks{Moved: func(string, int, int64, string) { a.completed.Add(1) }},
 	})
 	a.done(err)
+	a.bridge = bridge
 	a.locks, err = rowlock.New(bridge, &rowlock.Config{Identity: "web-1/4711/orders", TTL: 5 * time.Second})
 	a.done(err)
 	a.Cleanup(func() {

@@ -20,6 +20,8 @@ const (
 	// second. A whole step would let eras run away from a clock that has gone back once, because each
 	// opening of a file can begin one, and none would be of the clock again.
 	least = 1 << 29
+	// ahead is how far an era may be ahead of this machine's clock.
+	ahead = 24 * time.Hour
 	last  = (lease.MaxToken>>lease.EpochShift - 2) &^ 1
 )
 
@@ -31,19 +33,30 @@ func Start(now time.Time) int64 {
 }
 
 // check refuses a start that no client has written. In an odd era tokens would look like those of a
-// cluster, and after the last they would overflow.
-func check(start int64) error {
-	if start < 0 || lease.Epoch(start)%2 == 0 && lease.Epoch(start) <= last {
+// cluster, and after the last they would overflow. It refuses one far ahead of now, by this machine's
+// clock, because no era after it would be of the clock, and a restore would repeat its tokens.
+func check(start int64, now time.Time) error {
+	epoch := lease.Epoch(start)
+	began := zero.Add(time.Duration(epoch/2) * Step)
+	switch {
+	case start < 0 || epoch == 0: // no era, or one that no clock has set
 		return nil
+	case epoch%2 != 0 || epoch > last:
+		return fmt.Errorf("%w: rowlock_meta has the start %d, of era %d; eras are even, and the last "+
+			"is %d: delete the row that was edited", lease.ErrCorrupt, start, epoch, last)
+	case began.Sub(now) > ahead:
+		return fmt.Errorf("%w: start %d in rowlock_meta is of %s by the database's clock, and this "+
+			"machine's says %s: set the one that is wrong; if the database's was ahead, or the row was "+
+			"edited, stop all clients and delete the row",
+			lease.ErrCorrupt, start, began.Format(time.DateTime), now.UTC().Format(time.DateTime))
 	}
-	return fmt.Errorf("%w: rowlock_meta has the start %d, of era %d; eras are even, and the last is "+
-		"%d: delete the row that was edited", lease.ErrCorrupt, start, lease.Epoch(start), last)
+	return nil
 }
 
 // next returns the start of the era after the one that began at before: that of the clock, because
 // a failover can also have forgotten the eras before it. If the clock has gone back, it is one that
-// is above.
-func next(now time.Time, before int64) (int64, error) {
+// is above. here is this machine's clock.
+func next(now time.Time, before int64, here time.Time) (int64, error) {
 	start := Start(now)
 	if start <= before || lease.Epoch(start) > last {
 		start = after(before)
@@ -52,7 +65,7 @@ func next(now time.Time, before int64) (int64, error) {
 		return 0, fmt.Errorf("%w: rowlock_meta has no era after %d: a row there was edited, or the "+
 			"database's clock was decades ahead", lease.ErrTokenExhausted, lease.Epoch(before))
 	}
-	return start, nil
+	return start, check(start, here)
 }
 
 // after returns a start above before, in the same era if it leaves that half of its tokens.

@@ -8,17 +8,20 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
+// later is after all eras.
+var later = zero.AddDate(80, 0, 0)
+
 // An era is above every token that could have been granted before it: the clock grows faster than
 // any key is granted.
 func TestAnEraIsAboveAllThatWasGrantedBefore(t *testing.T) {
 	now := time.Date(2031, 4, 5, 6, 9, 59, 999_000_000, time.UTC)
-	start, err := next(now, 0)
+	start, err := next(now, 0, later)
 	if err != nil {
 		t.Fatal(err)
 	}
 	granted := start + 100_000 // in the next millisecond
 	for _, after := range []time.Duration{time.Millisecond, time.Second, Step, 24 * time.Hour} {
-		got, err := next(now.Add(after), start)
+		got, err := next(now.Add(after), start, later)
 		if err != nil || got <= granted || lease.Epoch(got)%2 != 0 {
 			t.Errorf("%s later the era begins after %d, %v; %d was granted", after, got, err, granted)
 		}
@@ -39,7 +42,7 @@ func TestAnEraHasRoomForTokens(t *testing.T) {
 func TestAnEraIsAboveTheLastThoughTheClockHasGoneBack(t *testing.T) {
 	for _, now := range []time.Time{{}, zero, zero.Add(time.Hour), time.Unix(1<<40, 0)} {
 		for _, before := range []int64{lease.EpochStart(100_000), lease.EpochStart(100_001) - 9, lease.EpochStart(7)} {
-			got, err := next(now, before)
+			got, err := next(now, before, later)
 			if err != nil || got <= before || lease.Epoch(got)%2 != 0 || lease.Epoch(got) > lease.Epoch(before)+2 && got != Start(now) {
 				t.Errorf("at %s after %d: %d, %v", now, before, got, err)
 			}
@@ -54,7 +57,7 @@ func TestErasDoNotRunAwayFromAClockThatHasGoneBack(t *testing.T) {
 	for range 1000 {
 		now = now.Add(2 * time.Second)
 		var err error
-		if start, err = next(now, start); err != nil {
+		if start, err = next(now, start, later); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,12 +66,29 @@ func TestErasDoNotRunAwayFromAClockThatHasGoneBack(t *testing.T) {
 	}
 }
 
+// An era of a clock that was ahead is refused. One that no clock has set is of any time.
+func TestAnEraFarAheadOfThisMachinesClockIsCorrupt(t *testing.T) {
+	now := zero.AddDate(3, 0, 0)
+	for at, ok := range map[time.Time]bool{
+		now.Add(25 * time.Hour): false, now.Add(23 * time.Hour): true, now: true, zero.Add(time.Minute): true,
+	} {
+		if err := check(Start(at), now); ok != (err == nil) || !ok && !errors.Is(err, lease.ErrCorrupt) {
+			t.Errorf("an era of %s at %s: %v", at, now, err)
+		}
+	}
+	for _, start := range []int64{-1, 0, least} {
+		if err := check(start, time.Time{}); err != nil {
+			t.Errorf("%d on a machine whose clock is not set: %v", start, err)
+		}
+	}
+}
+
 // An era at the end of all tokens is refused, and no token overflows.
 func TestNoEraBeginsAfterTheLast(t *testing.T) {
-	if got, err := next(zero, lease.EpochStart(last-1)-1); err != nil || got != lease.EpochStart(last) {
+	if got, err := next(zero, lease.EpochStart(last-1)-1, later); err != nil || got != lease.EpochStart(last) {
 		t.Errorf("%d, %v", got, err)
 	}
-	if _, err := next(zero, lease.EpochStart(last+1)-1); !errors.Is(err, lease.ErrTokenExhausted) {
+	if _, err := next(zero, lease.EpochStart(last+1)-1, later); !errors.Is(err, lease.ErrTokenExhausted) {
 		t.Errorf("got %v", err)
 	}
 	if end := zero.AddDate(78, 0, 0); lease.Epoch(Start(end)) >= last {
@@ -82,7 +102,7 @@ func TestAStartThatNoClientWritesIsCorrupt(t *testing.T) {
 		-1: true, 0: true, 5: true, lease.EpochStart(2): true, lease.EpochStart(last) + 1: true,
 		lease.EpochStart(1): false, lease.EpochStart(last + 2): false, 1<<63 - 1: false,
 	} {
-		if err := check(start); ok != (err == nil) || !ok && !errors.Is(err, lease.ErrCorrupt) {
+		if err := check(start, later); ok != (err == nil) || !ok && !errors.Is(err, lease.ErrCorrupt) {
 			t.Errorf("%d: %v", start, err)
 		}
 	}

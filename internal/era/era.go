@@ -59,7 +59,8 @@ type Eras struct {
 func New(d *sqlstore.Dialect, began func(start int64)) *Eras {
 	e := &Eras{d: d, began: began}
 	e.bounds.First.Store(unlearned)
-	e.gates.open(&e.bounds.Last)
+	e.gates.last = &e.bounds.Last
+	e.gates.last.Store(math.MaxInt64)
 	return e
 }
 
@@ -164,7 +165,7 @@ func (e *Eras) look(ctx context.Context, s *conn.Session) (sqlstore.History, err
 	case h.Name == "":
 		return h, fmt.Errorf("%w: the server does not say when it was started", lease.ErrUnsupported)
 	}
-	return h, check(h.Newest)
+	return h, check(h.Newest, time.Now())
 }
 
 func (e *Eras) knows(h sqlstore.History) bool { return h.Known && h.Newest >= e.Newest() }
@@ -238,7 +239,10 @@ func (e *Eras) Rehearse(ctx context.Context, s *conn.Session) (done bool, err er
 // the tokens from 1 on.
 func (e *Eras) next(ctx context.Context, s *conn.Session, h sqlstore.History) (int64, error) {
 	if h.Recorded == 0 && h.Newest == 0 && e.Newest() == unlearned {
-		if fresh, err := e.fresh(ctx, s); fresh || err != nil {
+		// A backup from before the first client has no history either, and may be restored long after.
+		var fresh bool
+		err := s.QueryRow(ctx, e.d.Text("era-fresh"), nil, &fresh)
+		if fresh || err != nil {
 			return 0, err
 		}
 	}
@@ -246,14 +250,7 @@ func (e *Eras) next(ctx context.Context, s *conn.Session, h sqlstore.History) (i
 	if err != nil {
 		return 0, err
 	}
-	return next(now, max(h.Newest, e.Newest()))
-}
-
-// fresh reports whether the tables were made just now and never granted a token. A backup from
-// before the first client has no history, and may be restored long after.
-func (e *Eras) fresh(ctx context.Context, s *conn.Session) (fresh bool, err error) {
-	err = s.QueryRow(ctx, e.d.Text("era-fresh"), nil, &fresh)
-	return fresh, err
+	return next(now, max(h.Newest, e.Newest()), time.Now())
 }
 
 // Clock is the database's.
@@ -283,12 +280,6 @@ type gates struct {
 
 	mu  sync.Mutex
 	all []*int64
-}
-
-// open is for before the first use.
-func (g *gates) open(last *atomic.Int64) {
-	g.last = last
-	g.last.Store(math.MaxInt64)
 }
 
 // hold has all eras after newest wait for admit, until free is called.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -389,6 +390,53 @@ func TestAServerThatIsPrimaryAgainBeginsAnEra(t *testing.T) {
 			t.Errorf("token %d in the era after %d, which began elsewhere after %d", l.Token, s.Era(), there)
 		}
 	})
+}
+
+// A client whose clock is behind sees the same row as one that meets a clock which was ahead. An
+// era from the future would stay in all tokens, and a restore then repeat those of eras since.
+func TestAnEraAheadOfTheClientsClockIsRefused(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		open := func(d *sqlstore.Dialect) error {
+			s, _, err := table.Open(t.Context(), e.Pool(t), d, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+			if err == nil {
+				err = s.Close()
+			}
+			return err
+		}
+		d := e.Dialect.Wrapped(func(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
+			return aheadOfUs{db}, f
+		})
+		e.ForgetEras(t)
+		week := time.Now().AddDate(0, 0, 7)
+		bothNamed(t, open(d), week)
+		wantIs(t, open(e.Dialect), nil)
+		e.Exec(t, `INSERT INTO {rowlock_meta} (name, start, since) VALUES ('era/elsewhere', ?, {now})`, era.Start(week))
+		bothNamed(t, open(e.Dialect), week)
+		e.Exec(t, `UPDATE {rowlock_meta} SET start = ? WHERE name = 'era/elsewhere'`, era.Start(time.Now().Add(time.Hour)))
+		wantIs(t, open(e.Dialect), nil)
+	})
+}
+
+// bothNamed wants an error with the day of an era and today's.
+func bothNamed(t *testing.T, err error, day time.Time) {
+	t.Helper()
+	wantIs(t, err, lease.ErrCorrupt)
+	for _, at := range []time.Time{day, time.Now()} {
+		if want := at.UTC().Format(time.DateOnly); err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nnames no %s", err, want)
+		}
+	}
+}
+
+// aheadOfUs is a server whose clock is a week ahead of ours.
+type aheadOfUs struct{ sqlstore.Database }
+
+func (d aheadOfUs) Text(section string) string {
+	text := d.Database.Text(section)
+	if section == "era-clock" {
+		text += fmt.Sprintf(" + %d", (7 * 24 * time.Hour).Microseconds())
+	}
+	return text
 }
 
 // A lane that has slept through the beginning of an era does not grant in the old one: nothing ends

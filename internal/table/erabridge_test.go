@@ -55,9 +55,6 @@ func TestAForgottenMoveIsFoundBeforeAnythingIsGrantedInANewEra(t *testing.T) {
 // after a failover is above it.
 func TestAKeyDoesNotMoveAgainBeforeItsEpochIsOver(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		if e.Name == "sqlite" {
-			t.Skip("each opening of a file begins an era")
-		}
 		r := newRig(t, e, sqlstore.Update, 1)
 		s := r.afterFailover(t, sqlstore.Update)
 		l := hold(t, s, "k")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -25,6 +26,8 @@ type hints struct {
 	pool  sqlstore.Pool // nil if the pool can spare no connection
 	every time.Duration
 	bell  aside
+	// sources are the connections or watches that hear of the others' releases.
+	sources atomic.Int64
 
 	mu        sync.Mutex
 	closed    bool
@@ -32,22 +35,7 @@ type hints struct {
 	end       context.CancelFunc
 	listening sync.WaitGroup
 	hearing   map[lease.Owner]bool // processes that a message for them alone reaches
-	sources   int                  // connections or watches that hear of the others' releases
 	awaited   map[waits]time.Time  // until when a process may be woken for a key
-}
-
-// connected reports whether a Listen hears anything now.
-func (h *hints) connected() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.sources > 0
-}
-
-// add counts what one Listen hears through.
-func (h *hints) add(n int) {
-	h.mu.Lock()
-	h.sources += n
-	h.mu.Unlock()
 }
 
 func (h *hints) hears(process lease.Owner) {

@@ -80,13 +80,13 @@ func (s *Store) keepListening(
 			func(key string, chosen lease.Owner) {
 				if !connected {
 					connected = true
-					s.hints.add(1)
+					s.hints.sources.Add(1)
 				}
 				pauses.Reset()
 				heard(key, chosen)
 			})
 		if connected {
-			s.hints.add(-1)
+			s.hints.sources.Add(-1)
 		}
 		s.hints.lost()
 		if errors.Is(err, lease.ErrUnsupported) || errors.Is(err, lease.ErrConfig) {
@@ -111,8 +111,8 @@ const restless = 5
 
 // watch calls heard whenever another connection has changed the database.
 func (s *Store) watch(ctx context.Context, heard func(key string, chosen lease.Owner)) error {
-	s.hints.add(1)
-	defer s.hints.add(-1)
+	s.hints.sources.Add(1)
+	defer s.hints.sources.Add(-1)
 	tick := time.NewTicker(s.hints.every)
 	defer tick.Stop()
 	changes := 0

@@ -50,15 +50,13 @@ func (s *Store) MayDepart(ctx context.Context, key string) error {
 // begins after a failover is of the clock, and must be above every epoch in which the table has
 // granted: those that the server has forgotten stand nowhere else.
 func (s *Store) mayDepart(ctx context.Context, key string, epoch int64) error {
-	if s.d.OneWriter {
-		return nil // each opening of a file begins an era, also that of a command that moves a key
-	}
 	now, err := ask(ctx, s.engine, about{conn.Release, "move", key}, s.eras.Clock)
 	if err != nil || lease.EpochStart(epoch+3) <= era.Start(now) {
 		return err
 	}
-	return fmt.Errorf("%w: %q has come home, or the server was started, less than %s ago by the "+
-		"database's clock: move it later", lease.ErrBusy, key, 2*era.Step)
+	return fmt.Errorf("%w: %q has come home, or the server was started or the SQLite file opened, less "+
+		"than %s ago by the database's clock: move it later, from a program that keeps the file open",
+		lease.ErrBusy, key, 2*era.Step)
 }
 
 // Return names the home and the epoch that it ends.

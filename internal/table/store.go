@@ -87,6 +87,6 @@ func (s *Store) Close() error {
 // Measure returns what the store knows of its connections.
 func (s *Store) Measure() seam.Measures {
 	m := s.lanes.Measure()
-	m.Listening = s.hints.connected()
+	m.Listening = s.hints.sources.Load() > 0
 	return m
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -19,6 +20,7 @@ var unlearnable = []struct {
 	wants error // of a call that would grant
 }{
 	{"a row that was edited", edited, lease.ErrCorrupt},
+	{"an era that is ahead of this machine's clock", inTheFuture, lease.ErrCorrupt},
 	{"no table", renamed, lease.ErrNoSchema},
 	{"a table that is locked", locked, lease.ErrBusy},
 }
@@ -26,6 +28,11 @@ var unlearnable = []struct {
 func edited(t *testing.T, e *testdb.Env) (cure func()) {
 	e.Exec(t, `UPDATE {rowlock_meta} SET start = ? WHERE name LIKE 'era/%'`, lease.EpochStart(1))
 	return func() { e.Exec(t, `UPDATE {rowlock_meta} SET start = 0 WHERE name LIKE 'era/%'`) }
+}
+
+func inTheFuture(t *testing.T, e *testdb.Env) (cure func()) {
+	e.Exec(t, `UPDATE {rowlock_meta} SET start = ? WHERE name LIKE 'era/%'`, era.Start(time.Now().Add(25*time.Hour)))
+	return func() { e.Exec(t, `DELETE FROM {rowlock_meta} WHERE name LIKE 'era/%'`) }
 }
 
 func renamed(t *testing.T, e *testdb.Env) (cure func()) {
