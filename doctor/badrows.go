@@ -21,7 +21,7 @@ var kinds = []struct {
 	{
 		"rowlock", "key", "their keys cannot be locked, or not for long",
 		"rowlock release KEY --force --reason TEXT repairs a row of rowlock", Critical,
-		"owner bytes 16; token number 0 AND @last_token; expires_at time; acquired_at time; " +
+		"key bytes BETWEEN 1 AND 255; owner bytes IN (16); token number 0 AND @last_token; expires_at time; acquired_at time; " +
 			"home number -1 AND 32767; note note; expires_at lease 365",
 	},
 	{
@@ -37,17 +37,17 @@ var kinds = []struct {
 	{
 		"rowlock_queue", "key", "a ticket without an end keeps its key from all behind it",
 		"rowlock release KEY --force --reason TEXT removes tickets whose heartbeat does not end", Warning,
-		"waiter bytes 16; alive_until time; alive_until far 1; note note",
+		"waiter bytes IN (16); alive_until time; alive_until far 1; note note",
 	},
 	{
 		"rowlock_wait", "key", "a deadlock may be seen where there is none, or not be seen",
 		"delete the rows: processes that wait write them again", Warning,
-		"chain bytes 16; since time; alive_until time; alive_until far 1; note note",
+		"chain bytes IN (16); since time; alive_until time; alive_until far 1; note note",
 	},
 	{
 		"rowlock_member", "key", "a share without an end keeps its key from writers",
 		"rowlock release KEY --force --reason TEXT removes the members of a key", Warning,
-		"team bytes 16; owner bytes 16; joined_at time; expires_at time; expires_at far 365; " +
+		"team bytes IN (16); owner bytes IN (16); joined_at time; expires_at time; expires_at far 365; " +
 			"note note",
 	},
 	{
@@ -59,18 +59,18 @@ var kinds = []struct {
 	{
 		"rowlock_forced", "key", "the history of forced releases leaves them out",
 		"delete or correct the rows: nothing depends on them", Warning,
-		"at time; id bytes 16; owner bytes 16; token number 0 AND 9223372036854775807; " +
+		"at time; id bytes IN (16); owner bytes IN (16); token number 0 AND 9223372036854775807; " +
 			"note note",
 	},
 	{
 		"rowlock_once", "key", "these keys cannot be used again, and their answers are kept for ever",
 		"correct the rows; a deleted one lets its effect happen again", Warning,
-		"fingerprint bytes 0, 32; made_at time; expires_at time",
+		"fingerprint bytes IN (0, 32); made_at time; expires_at time",
 	},
 	{
 		"rowlock_latch", "key", "these latches and barriers cannot be used",
 		"delete the rows once no party waits", Warning,
-		"id bytes 16; generation number 1 AND 9223372036854775807; " +
+		"id bytes IN (16); generation number 1 AND 9223372036854775807; " +
 			"parties number 1 AND 100000; state number 0 AND 3; ended number 0 AND 3; " +
 			"made_at time; expires_at time",
 	},

@@ -13,7 +13,7 @@ SELECT IF(VERSION() LIKE '%MariaDB%', 0, 2000)
 SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
-            WHEN token >= @last_token THEN 3
+            WHEN token NOT BETWEEN 0 AND @last_token - 1 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining,
@@ -90,7 +90,7 @@ SELECT floor FROM rowlock_floor WHERE bucket = ?
 SELECT COALESCE(MAX(r.token), -1)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = @home AND r.token < @last_token
+WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
   AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 
 -- name: cas-reap

@@ -46,7 +46,7 @@ SELECT @key, what FROM (
 
 -- name: doctor-bad-bytes
 -- It is there, and not so long
-(LENGTH(@column) NOT IN (@bounds))
+(LENGTH(@column) NOT @bounds)
 
 -- name: doctor-bad-number
 (@column IS NULL OR @column NOT BETWEEN @bounds)

@@ -76,7 +76,7 @@ LEFT JOIN line AS q ON q.`key` = w.k AND q.waiter = w.o
 SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL
-  AND token < @last_token
+  AND token BETWEEN 0 AND @last_token - 1
   AND NOT EXISTS (SELECT 1 FROM rowlock_queue AS q FORCE INDEX (PRIMARY)
                   WHERE q.`key` = ? AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6))
 LIMIT 1
@@ -87,7 +87,7 @@ LIMIT 1
 -- the ticket is dead by now.
 UPDATE (SELECT `key` AS k FROM rowlock
         WHERE `key` = ? AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
-          AND token < @last_token
+          AND token BETWEEN 0 AND @last_token - 1
         LIMIT 1 FOR UPDATE SKIP LOCKED) AS free
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = free.k
 STRAIGHT_JOIN rowlock_queue AS q FORCE INDEX (PRIMARY) ON q.`key` = r.`key` AND q.waiter = ?
@@ -117,7 +117,7 @@ SET r.token = LAST_INSERT_ID(GREATEST(r.token, @era) + 1), r.owner = q.waiter, r
   r.acquired_at = UTC_TIMESTAMP(6),
     r.expires_at = UTC_TIMESTAMP(6) + INTERVAL q.ttl MICROSECOND, q.`rank` = NULL,
       q.alive_until = UTC_TIMESTAMP(6)
-WHERE r.`key` = ? AND r.owner = ? AND ? IN (r.token, 0) AND r.home = @home AND r.token < @last_token
+WHERE r.`key` = ? AND r.owner = ? AND ? IN (r.token, 0) AND r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
   AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
 
 -- name: queue-dead

@@ -24,7 +24,7 @@
 SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL
-  AND token < @last_token
+  AND token BETWEEN 0 AND @last_token - 1
 LIMIT 1
 
 -- name: acquire-expired
@@ -36,7 +36,7 @@ UPDATE rowlock SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?,
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
   WHERE `key` = ? AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
-    AND token < @last_token
+    AND token BETWEEN 0 AND @last_token - 1
   FOR UPDATE SKIP LOCKED) AS d)
 
 -- name: acquire-insert
@@ -62,7 +62,7 @@ SELECT 1 FROM rowlock WHERE `key` = ? FOR UPDATE SKIP LOCKED
 SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
-            WHEN token >= @last_token THEN 3
+            WHEN token NOT BETWEEN 0 AND @last_token - 1 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
@@ -262,7 +262,7 @@ WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = @home
 -- next owner, note, ttl in µs, key, present owner and token
 UPDATE rowlock SET token = GREATEST(token, @era) + 1, owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND token < @last_token
+WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND token BETWEEN 0 AND @last_token - 1
 
 -- name: inspect
 -- the key before the first, the last that is possible, held only, limit. What cannot
@@ -345,7 +345,7 @@ SELECT `key`, dead FROM (
 SELECT r.`key`, r.token
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = @home AND r.token < @last_token
+WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
   AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 

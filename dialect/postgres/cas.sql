@@ -12,7 +12,7 @@ SELECT 100 FROM set_config('lock_timeout', '100', false)
 SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = $1 AND expires_at > clock_timestamp() THEN 7
             WHEN owner IS NOT NULL AND expires_at > clock_timestamp() THEN 0
-            WHEN token >= @last_token THEN 3
+            WHEN token NOT BETWEEN 0 AND @last_token - 1 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, left(note, 384), CASE WHEN owner IS NULL THEN 0 WHEN isfinite(expires_at)
@@ -87,7 +87,7 @@ SELECT floor FROM rowlock_floor WHERE bucket = $1::int
 -- name: cas-dead
 -- $1 keys as an array literal, $2 retention: the highest token of those that are dead, or -1
 SELECT coalesce(max(token), -1) FROM rowlock
-WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token < @last_token
+WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token BETWEEN 0 AND @last_token - 1
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 
 -- name: cas-reap

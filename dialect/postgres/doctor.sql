@@ -49,7 +49,7 @@ SELECT @key, what FROM (
 
 -- name: doctor-bad-bytes
 -- It is there, and not so long
-(octet_length(@column) NOT IN (@bounds))
+(octet_length(@column) NOT @bounds)
 
 -- name: doctor-bad-number
 (@column IS NULL OR @column NOT BETWEEN @bounds)

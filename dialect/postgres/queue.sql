@@ -82,7 +82,7 @@ WITH taken AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < @last_token
+  WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token BETWEEN 0 AND @last_token - 1
     AND coalesce((SELECT waiter FROM rowlock_queue
                   WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
                   ORDER BY rank, ticket LIMIT 1), $2) = $2
@@ -109,7 +109,7 @@ WITH turn AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = @home AND r.token < @last_token AND (SELECT mine FROM turn)
+  WHERE r.key = $1 AND r.home = @home AND r.token BETWEEN 0 AND @last_token - 1 AND (SELECT mine FROM turn)
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
@@ -132,7 +132,7 @@ UNION ALL
 SELECT CASE WHEN r.home <> @home THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
-            WHEN r.token >= @last_token THEN 3
+            WHEN r.token NOT BETWEEN 0 AND @last_token - 1 THEN 3
             WHEN NOT (SELECT mine FROM turn) THEN 6
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
@@ -153,7 +153,7 @@ WITH held AS (
 ), head AS (
   SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN rowlock_queue AS q ON q.key = h.key
   WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
-    AND h.token < @last_token
+    AND h.token BETWEEN 0 AND @last_token - 1
   ORDER BY q.rank, q.ticket LIMIT 1 FOR UPDATE OF q
 ), passed AS (
   UPDATE rowlock AS r

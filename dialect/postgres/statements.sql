@@ -14,7 +14,7 @@
 UPDATE rowlock AS r
 SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token < @last_token
+WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token BETWEEN 0 AND @last_token - 1
 RETURNING r.token
 
 -- name: acquire-any
@@ -36,7 +36,7 @@ WITH expired AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = @home AND r.token < @last_token
+  WHERE r.key = $1 AND r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
@@ -55,7 +55,7 @@ UNION ALL
 SELECT CASE WHEN r.home <> @home THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
-            WHEN r.token >= @last_token THEN 3
+            WHEN r.token NOT BETWEEN 0 AND @last_token - 1 THEN 3
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
        r.token, left(r.note, 384), CASE WHEN isfinite(r.expires_at)
@@ -86,7 +86,7 @@ UPDATE rowlock AS r
 SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
 WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
-  WHERE f.key = $1 AND f.home = @home AND f.owner IS NULL AND f.token < @last_token
+  WHERE f.key = $1 AND f.home = @home AND f.owner IS NULL AND f.token BETWEEN 0 AND @last_token - 1
   FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING r.token
 
@@ -122,12 +122,12 @@ WITH want AS (
     IS NOT NULL
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN rowlock AS r ON r.key = w.key
-  WHERE r.home = @home AND r.token < @last_token
+  WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
     AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
       OR r.owner = w.was AND w.token IN (r.token, 0))
     AND (NOT $8::bool OR (SELECT count(*) FROM want)
       = (SELECT count(*) FROM want AS w JOIN rowlock AS r ON r.key = w.key
-           WHERE r.home = @home AND r.token < @last_token
+           WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
              AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())))
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
@@ -151,7 +151,7 @@ SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
                  WHEN w.was IS NOT NULL OR r.home <> @home THEN 0
                  WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                  WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
-                 WHEN r.token >= @last_token OR NOT $8::bool THEN 0
+                 WHEN r.token NOT BETWEEN 0 AND @last_token - 1 OR NOT $8::bool THEN 0
                  ELSE 5 END,
        coalesce(r.token, 0), false, coalesce(left(r.note, 384), ''),
        CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
@@ -176,7 +176,7 @@ WITH want AS (
                    WHEN r.home <> @home THEN 0
                    WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                    WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
-                   WHEN r.token >= @last_token THEN 0
+                   WHEN r.token NOT BETWEEN 0 AND @last_token - 1 THEN 0
                    ELSE 5 END AS outcome,
     coalesce(r.token, 0) AS token, coalesce(left(r.note, 384), '') AS note,
     CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
@@ -185,7 +185,7 @@ WITH want AS (
   FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key
 ), free AS (
   SELECT w.* FROM want AS w JOIN rowlock AS r ON r.key = w.key
-  WHERE r.home = @home AND r.token < @last_token
+  WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
     AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
     AND NOT EXISTS (SELECT 1 FROM seen WHERE outcome = 6)
     AND (SELECT count(*) FROM seen WHERE outcome = 5) >= $5::bigint
@@ -318,7 +318,7 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
 UPDATE rowlock AS r
 SET owner = $1, note = $2, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
-WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = @home AND r.token < @last_token
+WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
 
 -- name: inspect
 -- $1 the key before the first, $2 the last that is possible, $3 held only, $4 limit. What cannot
@@ -410,7 +410,7 @@ SELECT key, dead FROM (
 -- $1 keys as an array literal, $2 retention in µs. A row whose tokens have run out stays, because
 -- its floor would exhaust the whole bucket.
 SELECT key, token FROM rowlock
-WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token < @last_token
+WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token BETWEEN 0 AND @last_token - 1
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 ORDER BY key FOR UPDATE SKIP LOCKED
 

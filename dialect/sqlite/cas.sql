@@ -12,7 +12,7 @@ SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
               THEN 0
-            WHEN token >= @last_token THEN 3
+            WHEN token NOT BETWEEN 0 AND @last_token - 1 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, substr(note, 1, 384), (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
@@ -65,7 +65,7 @@ SELECT floor FROM rowlock_floor WHERE bucket = ?
 -- name: cas-dead
 -- keys as a JSON array, retention: the highest token of those that are dead, or -1
 SELECT coalesce(max(r.token), -1) FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value)
-WHERE r.home = @home AND r.token < @last_token
+WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
   AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- name: cas-reap

@@ -50,7 +50,7 @@ SELECT @key, what FROM (
 
 -- name: doctor-bad-bytes
 -- It is there, and not so long
-(length(@column) NOT IN (@bounds))
+(length(@column) NOT @bounds)
 
 -- name: doctor-bad-number
 (typeof(@column) <> 'integer' OR @column NOT BETWEEN @bounds)

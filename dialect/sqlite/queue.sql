@@ -72,7 +72,7 @@ FROM (SELECT 1) AS one LEFT JOIN (
   SELECT q.waiter, q.note, q.ttl FROM rowlock_queue AS q JOIN rowlock AS r ON r.key = q.key
   WHERE q.key = ?1 AND q.waiter <> ?2 AND q.rank IS NOT NULL
     AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-    AND r.token < @last_token
+    AND r.token BETWEEN 0 AND @last_token - 1
   ORDER BY q.rank, q.ticket LIMIT 1
 ) AS n
 WHERE rowlock.key = ?1 AND rowlock.owner = ?2 AND ?3 IN (rowlock.token, 0) AND home = @home

@@ -14,7 +14,7 @@ SELECT CASE WHEN home <> @home THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
               THEN 0
-            WHEN token >= @last_token THEN 3
+            WHEN token NOT BETWEEN 0 AND @last_token - 1 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, substr(note, 1, 384), (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
@@ -32,7 +32,7 @@ UPDATE rowlock SET token = max(token, @era) + 1,
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, owner = ?, note = ?
 WHERE key = ? AND home = @home AND (owner IS NULL
   OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
-  AND token < @last_token
+  AND token BETWEEN 0 AND @last_token - 1
 RETURNING token
 
 -- name: acquire-insert
@@ -109,7 +109,7 @@ WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = @home
 UPDATE rowlock SET token = max(token, @era) + 1, owner = ?, note = ?,
   acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
-WHERE key = ? AND owner = ? AND token = ? AND home = @home AND token < @last_token
+WHERE key = ? AND owner = ? AND token = ? AND home = @home AND token BETWEEN 0 AND @last_token - 1
 
 -- name: inspect
 -- the key before the first, the last that is possible, held only, limit. The driver sends an empty
@@ -187,7 +187,7 @@ SELECT key, dead FROM (
 -- keys as a JSON array, retention in µs. A row whose tokens have run out stays, because its floor
 -- would exhaust the whole bucket.
 SELECT r.key, r.token FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value)
-WHERE r.home = @home AND r.token < @last_token
+WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
   AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- name: reap

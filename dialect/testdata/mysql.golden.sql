@@ -8,7 +8,7 @@ SELECT /* rowlock cas-setup */ IF(VERSION() LIKE '%MariaDB%', 0, 2000)
 SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining,
@@ -69,7 +69,7 @@ SELECT /* rowlock cas-floor */ floor FROM `rowlock_floor` WHERE bucket = ?
 SELECT /* rowlock cas-dead */ COALESCE(MAX(r.token), -1)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = 0 AND r.token < 9223372036853727231
+WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
   AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 
 -- dialect/mysql/cas.sql: cas-reap
@@ -117,7 +117,7 @@ SELECT /* rowlock doctor-bad */ @key, what FROM (
 ) AS b WHERE what IS NOT NULL LIMIT ?
 
 -- dialect/mysql/doctor.sql: doctor-bad-bytes
-(LENGTH(@column) NOT IN (@bounds))
+(LENGTH(@column) NOT @bounds)
 
 -- dialect/mysql/doctor.sql: doctor-bad-number
 (@column IS NULL OR @column NOT BETWEEN @bounds)
@@ -660,7 +660,7 @@ UPDATE /* rowlock apply-within */ (SELECT j.n, r.`key` AS k, UNHEX(j.o) AS owner
           t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
           c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
         STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-        WHERE r.home = 0 AND r.token = j.t AND r.token < 9223372036853727231
+        WHERE r.home = 0 AND r.token = j.t AND r.token BETWEEN 0 AND 9223372036853727231 - 1
           AND r.owner = UNHEX(j.f)
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
@@ -800,7 +800,7 @@ LEFT JOIN line AS q ON q.`key` = w.k AND q.waiter = w.o
 SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = 0 AND owner IS NULL
-  AND token < 9223372036853727231
+  AND token BETWEEN 0 AND 9223372036853727231 - 1
   AND NOT EXISTS (SELECT 1 FROM `rowlock_queue` AS q FORCE INDEX (PRIMARY)
                   WHERE q.`key` = ? AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6))
 LIMIT 1
@@ -808,7 +808,7 @@ LIMIT 1
 -- dialect/mysql/queue.sql: claim-ticket
 UPDATE /* rowlock claim-ticket */ (SELECT `key` AS k FROM `rowlock`
         WHERE `key` = ? AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
-          AND token < 9223372036853727231
+          AND token BETWEEN 0 AND 9223372036853727231 - 1
         LIMIT 1 FOR UPDATE SKIP LOCKED) AS free
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = free.k
 STRAIGHT_JOIN `rowlock_queue` AS q FORCE INDEX (PRIMARY) ON q.`key` = r.`key` AND q.waiter = ?
@@ -832,7 +832,7 @@ SET r.token = LAST_INSERT_ID(GREATEST(r.token, @era) + 1), r.owner = q.waiter, r
   r.acquired_at = UTC_TIMESTAMP(6),
     r.expires_at = UTC_TIMESTAMP(6) + INTERVAL q.ttl MICROSECOND, q.`rank` = NULL,
       q.alive_until = UTC_TIMESTAMP(6)
-WHERE r.`key` = ? AND r.owner = ? AND ? IN (r.token, 0) AND r.home = 0 AND r.token < 9223372036853727231
+WHERE r.`key` = ? AND r.owner = ? AND ? IN (r.token, 0) AND r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
   AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
 
 -- dialect/mysql/queue.sql: queue-dead
@@ -1006,7 +1006,7 @@ LOCK IN SHARE MODE
 SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = 0 AND owner IS NULL
-  AND token < 9223372036853727231
+  AND token BETWEEN 0 AND 9223372036853727231 - 1
 LIMIT 1
 
 -- dialect/mysql/statements.sql: acquire-expired
@@ -1015,7 +1015,7 @@ UPDATE /* rowlock acquire-expired */ `rowlock` SET token = LAST_INSERT_ID(GREATE
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM `rowlock`
   WHERE `key` = ? AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
-    AND token < 9223372036853727231
+    AND token BETWEEN 0 AND 9223372036853727231 - 1
   FOR UPDATE SKIP LOCKED) AS d)
 
 -- dialect/mysql/statements.sql: acquire-insert
@@ -1033,7 +1033,7 @@ SELECT /* rowlock seize */ 1 FROM `rowlock` WHERE `key` = ? FOR UPDATE SKIP LOCK
 SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
@@ -1183,7 +1183,7 @@ WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = 0
 -- dialect/mysql/statements.sql: hand-over
 UPDATE /* rowlock hand-over */ `rowlock` SET token = GREATEST(token, @era) + 1, owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231
+WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
 
 -- dialect/mysql/statements.sql: inspect
 SELECT /* rowlock inspect */ r.`key`, r.owner, r.token, LEFT(r.note, 384),
@@ -1249,7 +1249,7 @@ SELECT /* rowlock dead */ `key`, dead FROM (
 SELECT /* rowlock dead-lock */ r.`key`, r.token
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = 0 AND r.token < 9223372036853727231
+WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
   AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 

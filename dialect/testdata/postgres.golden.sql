@@ -8,7 +8,7 @@ SELECT /* rowlock cas-setup */ 100 FROM set_config('lock_timeout', '100', false)
 SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
             WHEN owner = $1 AND expires_at > clock_timestamp() THEN 7
             WHEN owner IS NOT NULL AND expires_at > clock_timestamp() THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, left(note, 384), CASE WHEN owner IS NULL THEN 0 WHEN isfinite(expires_at)
@@ -69,7 +69,7 @@ SELECT /* rowlock cas-floor */ floor FROM "rowlock_floor" WHERE bucket = $1::int
 
 -- dialect/postgres/cas.sql: cas-dead
 SELECT /* rowlock cas-dead */ coalesce(max(token), -1) FROM "rowlock"
-WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND token < 9223372036853727231
+WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 
 -- dialect/postgres/cas.sql: cas-reap
@@ -122,7 +122,7 @@ SELECT /* rowlock doctor-bad */ @key, what FROM (
 ) AS b WHERE what IS NOT NULL LIMIT $1::bigint
 
 -- dialect/postgres/doctor.sql: doctor-bad-bytes
-(octet_length(@column) NOT IN (@bounds))
+(octet_length(@column) NOT @bounds)
 
 -- dialect/postgres/doctor.sql: doctor-bad-number
 (@column IS NULL OR @column NOT BETWEEN @bounds)
@@ -553,7 +553,7 @@ WITH /* rowlock apply-any-within */ limited AS (
                    WHEN r.home <> 0 THEN 0
                    WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                    WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
-                   WHEN r.token >= 9223372036853727231 THEN 0
+                   WHEN r.token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 0
                    ELSE 5 END AS outcome,
     coalesce(r.token, 0) AS token, coalesce(left(r.note, 384), '') AS note,
     CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
@@ -562,7 +562,7 @@ WITH /* rowlock apply-any-within */ limited AS (
   FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key
 ), free AS (
   SELECT w.* FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
-  WHERE r.home = 0 AND r.token < 9223372036853727231
+  WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
     AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
     AND EXISTS (SELECT 1 FROM limited)
     AND NOT EXISTS (SELECT 1 FROM seen WHERE outcome = 6)
@@ -589,7 +589,7 @@ WITH /* rowlock apply-within */ limited AS (
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
-  WHERE r.home = 0 AND r.token < 9223372036853727231 AND r.owner = w.was AND r.token = w.token
+  WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1 AND r.owner = w.was AND r.token = w.token
     AND EXISTS (SELECT 1 FROM limited)
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
@@ -744,7 +744,7 @@ WITH /* rowlock claim-update */ taken AS (
   UPDATE "rowlock" AS r
   SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token < 9223372036853727231
+  WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token BETWEEN 0 AND 9223372036853727231 - 1
     AND coalesce((SELECT waiter FROM "rowlock_queue"
                   WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
                   ORDER BY rank, ticket LIMIT 1), $2) = $2
@@ -768,7 +768,7 @@ WITH /* rowlock claim-any */ turn AS (
   UPDATE "rowlock" AS r
   SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = 0 AND r.token < 9223372036853727231 AND (SELECT mine FROM turn)
+  WHERE r.key = $1 AND r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1 AND (SELECT mine FROM turn)
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
@@ -791,7 +791,7 @@ UNION ALL
 SELECT CASE WHEN r.home <> 0 THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
-            WHEN r.token >= 9223372036853727231 THEN 3
+            WHEN r.token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 3
             WHEN NOT (SELECT mine FROM turn) THEN 6
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
@@ -808,7 +808,7 @@ WITH /* rowlock pass */ held AS (
 ), head AS (
   SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN "rowlock_queue" AS q ON q.key = h.key
   WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
-    AND h.token < 9223372036853727231
+    AND h.token BETWEEN 0 AND 9223372036853727231 - 1
   ORDER BY q.rank, q.ticket LIMIT 1 FOR UPDATE OF q
 ), passed AS (
   UPDATE "rowlock" AS r
@@ -1017,7 +1017,7 @@ SELECT /* rowlock team-fence */ 1 FROM "rowlock" WHERE key = $1 AND owner = $2 A
 UPDATE /* rowlock acquire-update */ "rowlock" AS r
 SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token < 9223372036853727231
+WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token BETWEEN 0 AND 9223372036853727231 - 1
 RETURNING r.token
 
 -- dialect/postgres/statements.sql: acquire-any
@@ -1029,7 +1029,7 @@ WITH /* rowlock acquire-any */ expired AS (
   UPDATE "rowlock" AS r
   SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = 0 AND r.token < 9223372036853727231
+  WHERE r.key = $1 AND r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
@@ -1048,7 +1048,7 @@ UNION ALL
 SELECT CASE WHEN r.home <> 0 THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
-            WHEN r.token >= 9223372036853727231 THEN 3
+            WHEN r.token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 3
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
        r.token, left(r.note, 384), CASE WHEN isfinite(r.expires_at)
@@ -1072,7 +1072,7 @@ UPDATE /* rowlock acquire-piped */ "rowlock" AS r
 SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
 WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
-  WHERE f.key = $1 AND f.home = 0 AND f.owner IS NULL AND f.token < 9223372036853727231
+  WHERE f.key = $1 AND f.home = 0 AND f.owner IS NULL AND f.token BETWEEN 0 AND 9223372036853727231 - 1
   FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING r.token
 
@@ -1091,12 +1091,12 @@ WITH /* rowlock apply */ want AS (
     IS NOT NULL
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
-  WHERE r.home = 0 AND r.token < 9223372036853727231
+  WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
     AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
       OR r.owner = w.was AND w.token IN (r.token, 0))
     AND (NOT $8::bool OR (SELECT count(*) FROM want)
       = (SELECT count(*) FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
-           WHERE r.home = 0 AND r.token < 9223372036853727231
+           WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
              AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())))
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
@@ -1120,7 +1120,7 @@ SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
                  WHEN w.was IS NOT NULL OR r.home <> 0 THEN 0
                  WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                  WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
-                 WHEN r.token >= 9223372036853727231 OR NOT $8::bool THEN 0
+                 WHEN r.token NOT BETWEEN 0 AND 9223372036853727231 - 1 OR NOT $8::bool THEN 0
                  ELSE 5 END,
        coalesce(r.token, 0), false, coalesce(left(r.note, 384), ''),
        CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
@@ -1136,7 +1136,7 @@ WITH /* rowlock apply-any */ want AS (
                    WHEN r.home <> 0 THEN 0
                    WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                    WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
-                   WHEN r.token >= 9223372036853727231 THEN 0
+                   WHEN r.token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 0
                    ELSE 5 END AS outcome,
     coalesce(r.token, 0) AS token, coalesce(left(r.note, 384), '') AS note,
     CASE WHEN r.owner IS NULL THEN 0 WHEN isfinite(r.expires_at)
@@ -1145,7 +1145,7 @@ WITH /* rowlock apply-any */ want AS (
   FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key
 ), free AS (
   SELECT w.* FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
-  WHERE r.home = 0 AND r.token < 9223372036853727231
+  WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
     AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
     AND NOT EXISTS (SELECT 1 FROM seen WHERE outcome = 6)
     AND (SELECT count(*) FROM seen WHERE outcome = 5) >= $5::bigint
@@ -1249,7 +1249,7 @@ RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
 UPDATE /* rowlock hand-over */ "rowlock" AS r
 SET owner = $1, note = $2, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
-WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = 0 AND r.token < 9223372036853727231
+WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
 
 -- dialect/postgres/statements.sql: inspect
 SELECT /* rowlock inspect */ r.key, r.owner, r.token, left(r.note, 384),
@@ -1321,7 +1321,7 @@ SELECT /* rowlock dead */ key, dead FROM (
 
 -- dialect/postgres/statements.sql: dead-lock
 SELECT /* rowlock dead-lock */ key, token FROM "rowlock"
-WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND token < 9223372036853727231
+WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 ORDER BY key FOR UPDATE SKIP LOCKED
 

@@ -9,7 +9,7 @@ SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
               THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, substr(note, 1, 384), (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
@@ -52,7 +52,7 @@ SELECT /* rowlock cas-floor */ floor FROM "rowlock_floor" WHERE bucket = ?
 
 -- dialect/sqlite/cas.sql: cas-dead
 SELECT /* rowlock cas-dead */ coalesce(max(r.token), -1) FROM json_each(?) AS j JOIN "rowlock" AS r ON r.key = unhex(j.value)
-WHERE r.home = 0 AND r.token < 9223372036853727231
+WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
   AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- dialect/sqlite/cas.sql: cas-reap
@@ -105,7 +105,7 @@ SELECT /* rowlock doctor-bad */ @key, what FROM (
 ) AS b WHERE what IS NOT NULL LIMIT ?1
 
 -- dialect/sqlite/doctor.sql: doctor-bad-bytes
-(length(@column) NOT IN (@bounds))
+(length(@column) NOT @bounds)
 
 -- dialect/sqlite/doctor.sql: doctor-bad-number
 (typeof(@column) <> 'integer' OR @column NOT BETWEEN @bounds)
@@ -546,7 +546,7 @@ FROM (SELECT 1) AS one LEFT JOIN (
   SELECT q.waiter, q.note, q.ttl FROM "rowlock_queue" AS q JOIN "rowlock" AS r ON r.key = q.key
   WHERE q.key = ?1 AND q.waiter <> ?2 AND q.rank IS NOT NULL
     AND q.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-    AND r.token < 9223372036853727231
+    AND r.token BETWEEN 0 AND 9223372036853727231 - 1
   ORDER BY q.rank, q.ticket LIMIT 1
 ) AS n
 WHERE "rowlock".key = ?1 AND "rowlock".owner = ?2 AND ?3 IN ("rowlock".token, 0) AND home = 0
@@ -707,7 +707,7 @@ SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
               THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, substr(note, 1, 384), (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
@@ -722,7 +722,7 @@ UPDATE /* rowlock acquire-update */ "rowlock" SET token = max(token, @era) + 1,
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, owner = ?, note = ?
 WHERE key = ? AND home = 0 AND (owner IS NULL
   OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
-  AND token < 9223372036853727231
+  AND token BETWEEN 0 AND 9223372036853727231 - 1
 RETURNING token
 
 -- dialect/sqlite/statements.sql: acquire-insert
@@ -782,7 +782,7 @@ WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = 0
 UPDATE /* rowlock hand-over */ "rowlock" SET token = max(token, @era) + 1, owner = ?, note = ?,
   acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
-WHERE key = ? AND owner = ? AND token = ? AND home = 0 AND token < 9223372036853727231
+WHERE key = ? AND owner = ? AND token = ? AND home = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
 
 -- dialect/sqlite/statements.sql: inspect
 SELECT /* rowlock inspect */ r.key, r.owner, r.token, substr(r.note, 1, 384),
@@ -843,7 +843,7 @@ SELECT /* rowlock dead */ key, dead FROM (
 
 -- dialect/sqlite/statements.sql: dead-lock
 SELECT /* rowlock dead-lock */ r.key, r.token FROM json_each(?) AS j JOIN "rowlock" AS r ON r.key = unhex(j.value)
-WHERE r.home = 0 AND r.token < 9223372036853727231
+WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
   AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- dialect/sqlite/statements.sql: reap

@@ -19,7 +19,7 @@ SELECT value FROM rowlock_meta WHERE name = 'schema_version'
 SELECT CASE WHEN home <> 0 THEN 4
             WHEN owner = :owner AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token NOT BETWEEN 0 AND 9223372036853727230 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
@@ -39,7 +39,7 @@ UPDATE rowlock SET token = LAST_INSERT_ID(GREATEST(token, (SELECT max(start) FRO
   expires_at = UTC_TIMESTAMP(6) + INTERVAL :ttl_us MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
   WHERE `key` = :key AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
-    AND token < 9223372036853727231
+    AND token BETWEEN 0 AND 9223372036853727230
   FOR UPDATE SKIP LOCKED) AS d)
 
 -- name: renew

@@ -19,7 +19,7 @@ SELECT value FROM rowlock_meta WHERE name = 'schema_version'
 SELECT CASE WHEN home <> 0 THEN 4
             WHEN owner = :owner AND expires_at > clock_timestamp() THEN 7
             WHEN owner IS NOT NULL AND expires_at > clock_timestamp() THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token NOT BETWEEN 0 AND 9223372036853727230 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, left(note, 384), CASE WHEN owner IS NULL THEN 0 WHEN isfinite(expires_at)
@@ -47,7 +47,7 @@ WITH expired AS (
   UPDATE rowlock AS r
   SET owner = :owner, note = :note, token = greatest(r.token, (SELECT max(start) FROM rowlock_meta)) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + :ttl_us::bigint * interval '1 microsecond'
-  WHERE r.key = :key AND r.home = 0 AND r.token < 9223372036853727231
+  WHERE r.key = :key AND r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727230
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
@@ -66,7 +66,7 @@ UNION ALL
 SELECT CASE WHEN r.home <> 0 THEN 4
             WHEN r.owner = :owner AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
-            WHEN r.token >= 9223372036853727231 THEN 3
+            WHEN r.token NOT BETWEEN 0 AND 9223372036853727230 THEN 3
             WHEN r.owner IS NOT NULL THEN 5
             ELSE 2 END,
        r.token, left(r.note, 384), CASE WHEN isfinite(r.expires_at)

@@ -18,7 +18,7 @@ SELECT CASE WHEN home <> 0 THEN 4
             WHEN owner = :owner AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
               THEN 0
-            WHEN token >= 9223372036853727231 THEN 3
+            WHEN token NOT BETWEEN 0 AND 9223372036853727230 THEN 3
             WHEN owner IS NOT NULL THEN 5
             ELSE 2 END AS state,
        token, substr(note, 1, 384), (expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
@@ -38,7 +38,7 @@ UPDATE rowlock SET token = max(token, (SELECT max(start) FROM rowlock_meta)) + 1
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + :ttl_ms, owner = :owner, note = :note
 WHERE key = :key AND home = 0 AND (owner IS NULL
   OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
-  AND token < 9223372036853727231
+  AND token BETWEEN 0 AND 9223372036853727230
 RETURNING token
 
 -- name: renew

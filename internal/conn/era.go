@@ -41,7 +41,7 @@ type eraOf struct {
 type EraBounds struct{ First, Last atomic.Int64 }
 
 // Next returns the token that a statement of the session grants to a key which has this one.
-func (s *Session) Next(token int64) int64 { return max(token, s.era) + 1 }
+func (s *Session) Next(token int64) int64 { return min(max(token, s.era), lease.MaxToken-1) + 1 }
 
 // CheckToken refuses a grant with a token that no grant has. A fence compares tokens, and takes 0
 // for none: a row with the token -1 would get it from token + 1.

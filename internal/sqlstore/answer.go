@@ -62,10 +62,12 @@ func (a *Answer) Acquired(err error) (lease.Acquired, error) {
 		out.Holder = lease.Holder{Note: string(a.Note), Remaining: max(0, conn.Duration(a.Remaining))}
 	case StateExhausted:
 		out.Err = fmt.Errorf("%w: it stands at %d", lease.ErrTokenExhausted, a.Token)
+		if a.Token < 0 {
+			out.Err = fmt.Errorf("%w: its token is %d", lease.ErrCorrupt, a.Token)
+		}
 	case StateMoved:
-		out.Err = fmt.Errorf(
-			"%w, of another kind of store: in the cluster of a bridge, or in forupdate. Lock it "+
-				"there, or take another key (%w)", lease.ErrMoved, lease.ErrUnsupported)
+		out.Err = fmt.Errorf("%w, of another kind of store: in the cluster of a bridge, or in forupdate. "+
+			"Lock it there, or take another key (%w)", lease.ErrMoved, lease.ErrUnsupported)
 	case StateLocked:
 		return out, ErrRowLocked
 	case StateQueued: // neither granted nor held

@@ -153,7 +153,6 @@ func (d *Dialect) probeTable(ctx context.Context, conn *sql.Conn, table string) 
 func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (int, error) {
 	var value sql.NullString
 	err := conn.QueryRowContext(ctx, d.Text("schema-version")).Scan(&value)
-	text := value.String
 	if err == sql.ErrNoRows {
 		return 0, fmt.Errorf("%w: rowlock_meta has no schema_version; run schema.Migrate",
 			lease.ErrNoSchema)
@@ -161,10 +160,10 @@ func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (int, error) 
 	if err != nil {
 		return 0, err
 	}
-	v, err := strconv.Atoi(text)
+	v, err := strconv.Atoi(value.String)
 	if err != nil {
 		return 0, fmt.Errorf("%w: rowlock_meta says schema_version %q, which is no number; set it to the "+
-			"version the tables have", lease.ErrCorrupt, text)
+			"version the tables have", lease.ErrCorrupt, value.String)
 	}
 	return v, nil
 }
@@ -223,8 +222,7 @@ func CheckVersion(v int) error {
 func IsRefusal(err error) bool {
 	for _, refusal := range []error{
 		lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrWrongDialect, lease.ErrReadOnly,
-		lease.ErrPrivilege,
-		lease.ErrTopology, lease.ErrNotDurable, lease.ErrConfig, lease.ErrCorrupt,
+		lease.ErrPrivilege, lease.ErrTopology, lease.ErrNotDurable, lease.ErrConfig, lease.ErrCorrupt,
 		lease.ErrNotSynchronous, lease.ErrUnsupported,
 	} {
 		if errors.Is(err, refusal) {

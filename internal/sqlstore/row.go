@@ -58,7 +58,7 @@ func ScanRow(r conn.Columns) (n int64, row Row, err error) {
 	if err != nil && !conn.IsBad(err) {
 		return 0, Row{}, err
 	}
-	if err != nil || len(owner) != 0 && len(owner) != len(row.Owner) {
+	if err != nil || row.Token < 0 || len(owner) != 0 && len(owner) != len(row.Owner) {
 		return n, Row{Exists: true, Bad: true}, nil
 	}
 	copy(row.Owner[:], owner)

@@ -93,7 +93,8 @@ func scanRecord(row conn.Columns) (r lease.Record, err error) {
 		r.Held = true
 		return r, fmt.Errorf("%q: %w", key, err)
 	}
-	if owner != nil && len(owner) != len(r.Owner) || r.Token < 0 || r.Home < leastHome {
+	if owner != nil && len(owner) != len(r.Owner) || r.Token < 0 || r.Home < leastHome ||
+		len(key) == 0 || len(key) > lease.MaxKey {
 		r.Held, r.Owner = true, lease.Owner{}
 		return r, fmt.Errorf("%w: %q: owner %x, token %d, home %d", lease.ErrCorrupt, key, owner, r.Token,
 			r.Home)

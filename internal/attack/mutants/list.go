@@ -73,5 +73,5 @@ var mutants = []mutant{
 	{"a new row forgets the floor", mysqlSQL, "create", "GREATEST(f.floor, @era) + 1)", "1)", onMariaDB, "mixed"},
 	{"the reaper removes a held row", postgresSQL, "dead-lock", "AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'", "AND $2::bigint >= 0", onPostgres, "mixed"},
 	{"the table grants a key that has moved", postgresSQL, "acquire-update", " AND r.home = @home", "", onBridge, "mixed"},
-	{"a batch grants a key that has moved", postgresSQL, "apply", "  WHERE r.home = @home AND r.token < @last_token\n    AND (w.was IS NULL AND", "  WHERE r.token < @last_token\n    AND (w.was IS NULL AND", onBridge, "mixed"},
+	{"a batch grants a key that has moved", postgresSQL, "apply", "  WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1\n    AND (w.was IS NULL AND", "  WHERE r.token BETWEEN 0 AND @last_token - 1\n    AND (w.was IS NULL AND", onBridge, "mixed"},
 }

@@ -97,7 +97,7 @@ func TestATokenThatIsNoNumberIsCorrupt(t *testing.T) {
 }
 
 // A token below zero becomes 0, which a fence takes for no token: each statement that grants adds
-// 1.
+// 1. Or it becomes that of the era, which was granted before.
 func TestATokenBelowZeroIsNeverGranted(t *testing.T) {
 	owner := lease.Owner{2}
 	from := lease.Lease{Key: "s/000", Owner: owner, Token: -1}
@@ -156,12 +156,8 @@ func TestATokenBelowZeroIsNeverGranted(t *testing.T) {
 				[]byte(from.Key), holder, time.Now().Add(time.Minute).UnixMilli())
 			e.Exec(t, `INSERT INTO {rowlock_limit} (name, slots, peak, generation) VALUES (?, 2, 2, 1)`, []byte("s"))
 			out, err := c.ask(t.Context(), s)
-			if len(out) > 0 {
-				err = errors.Join(err, out[0].Err)
-			}
-			above := len(out) > 0 && out[0].Granted && out[0].Token > 0 // the start of the era is 0
-			if !above && (!errors.Is(err, lease.ErrCorrupt) || len(out) > 0 && out[0].Granted) {
-				t.Errorf("%+v, %v; want ErrCorrupt, or a token above that of the era", out, err)
+			if len(out) > 0 && out[0].Granted || err != nil && !errors.Is(err, lease.ErrCorrupt) {
+				t.Errorf("%+v, %v", out, err)
 			}
 		})
 	}

@@ -83,7 +83,7 @@ func looseServer(f testing.TB, k testdb.Kind) *testdb.Env {
 	for name := range columns {
 		statements = append(statements, `DROP TABLE `+e.Table(name))
 	}
-	up = constraint.ReplaceAllString(up, "")
+	up = varchar.ReplaceAllString(constraint.ReplaceAllString(up, ""), "text")
 	for _, s := range append(statements, strings.Split(strings.TrimSpace(up), ";\n")...) {
 		if _, err := conn.ExecContext(f.Context(), strings.TrimSuffix(s, ";")); err != nil {
 			f.Fatalf("%s: %s: %v", e.Name, s, err)

@@ -90,6 +90,8 @@ func owner(d *draw) any {
 
 var constraint = regexp.MustCompile(`(?i) NOT NULL| STRICT,| STRICT\b| CHECK \((?:[^()]|\([^()]*\))*\)`)
 
+var varchar = regexp.MustCompile(`varchar\(\d+\)`)
+
 // loose makes the tables of a new file without constraints, as those of another migration tool may
 // be, so that any value can be written.
 func loose(f testing.TB) *testdb.Env {

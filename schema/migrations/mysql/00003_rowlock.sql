@@ -5,11 +5,13 @@
 -- A row for each key that was locked and has not been reaped since. All text is bytes: in a character set, keys that differ
 -- in case or in blanks at the end can be one. There is no index but the primary key, or every renewal would write it too.
 -- Times are UTC.
+-- No CHECK: each write of a row would pay for it. Statements that grant ask for a token that is not
+-- negative, and a reader of a row proves the rest.
 CREATE TABLE IF NOT EXISTS rowlock (
-    `key`       VARBINARY(255) NOT NULL PRIMARY KEY CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    `key`       VARBINARY(255) NOT NULL PRIMARY KEY,
     owner       BINARY(16)     NULL,
     note        VARBINARY(384) NOT NULL DEFAULT '',
-    token       BIGINT         NOT NULL CHECK (token >= 0),
+    token       BIGINT         NOT NULL,
     acquired_at DATETIME(6)    NOT NULL,
     expires_at  DATETIME(6)    NOT NULL,
     home        SMALLINT       NOT NULL DEFAULT 0

@@ -3,11 +3,13 @@
 -- A row for each key that was locked and has not been reaped since. STRICT, because otherwise a token that overflows becomes
 -- a floating-point number in silence. WITHOUT ROWID: one tree to search and one page to write instead of two. Times are
 -- milliseconds since 1970, UTC.
+-- No CHECK: each write of a row would pay for it. Statements that grant ask for a token that is not
+-- negative, and a reader of a row proves the rest.
 CREATE TABLE "rowlock" (
-    key         BLOB    NOT NULL PRIMARY KEY CHECK (length(key) BETWEEN 1 AND 255),
-    owner       BLOB    CHECK (length(owner) = 16),
-    note        TEXT    NOT NULL DEFAULT '' CHECK (length(note) <= 384),
-    token       INTEGER NOT NULL CHECK (token >= 0),
+    key         BLOB    NOT NULL PRIMARY KEY,
+    owner       BLOB,
+    note        TEXT    NOT NULL DEFAULT '',
+    token       INTEGER NOT NULL,
     acquired_at INTEGER NOT NULL,
     expires_at  INTEGER NOT NULL,
     home        INTEGER NOT NULL DEFAULT 0
