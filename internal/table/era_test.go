@@ -295,6 +295,38 @@ func TestNothingIsGrantedOnAServerThatTheSessionHasNotAsked(t *testing.T) {
 	}
 }
 
+// Behind a pooler the sessions outlast a restore, and so do its clients. Each grant asks for the
+// file of the table, which a dump that makes the table and a TRUNCATE change.
+func TestARestoreBeneathClientsOfAPoolerIsNoticed(t *testing.T) {
+	for name, empty := range map[string][]string{
+		"a dump": {
+			`ALTER TABLE {rowlock} RENAME TO {rowlock_old}`, `CREATE TABLE {rowlock} (LIKE {rowlock_old} INCLUDING ALL)`,
+		},
+		"rows, after TRUNCATE": {`TRUNCATE {rowlock}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := testdb.PgBouncer.Open(t)
+			do := func(queries ...string) {
+				for _, q := range queries {
+					q = strings.ReplaceAll(q, "{rowlock_kept}", e.Table("rowlock_kept"))
+					e.Exec(t, strings.ReplaceAll(q, "{rowlock_old}", e.Table("rowlock_old")))
+				}
+			}
+			t.Cleanup(func() { do(`DROP TABLE IF EXISTS {rowlock_old}, {rowlock_kept}`) })
+			s := openOn(t, e, e.Dialect, false)
+			release(t, s, hold(t, s, "k"))
+			do(`CREATE TABLE {rowlock_kept} AS SELECT * FROM {rowlock}`)
+			release(t, s, hold(t, s, "k"))
+			l := hold(t, s, "k")
+			release(t, s, l)
+			do(append(empty, `INSERT INTO {rowlock} SELECT * FROM {rowlock_kept}`)...)
+			if next := hold(t, s, "k"); next.Token <= l.Token {
+				t.Errorf("token %d after %d", next.Token, l.Token)
+			}
+		})
+	}
+}
+
 // elsewhere has the first session of a store ask a server, and then come to another.
 type elsewhere struct {
 	sqlstore.Database

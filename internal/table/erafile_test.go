@@ -3,6 +3,7 @@ package table_test
 import (
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -18,31 +19,45 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// A SQLite file is copied back while no process has it open, over the old one or in its place.
-// Nothing in it says so.
+// fileWays are the ways in which a SQLite file is backed up and restored while no process has it
+// open. Nothing in the file says so afterwards.
+var fileWays = map[string]struct {
+	backup, restore func(t *testing.T, path, backup string)
+}{
+	"copied over the old": {copied, func(t *testing.T, path, backup string) { copied(t, backup, path) }},
+	"copied in its place": {copied, inItsPlace},
+	"VACUUM INTO": {func(t *testing.T, path, backup string) {
+		inFile(t, path, `VACUUM INTO '`+backup+`'`)
+	}, inItsPlace},
+	"rows, after DELETE": {copied, func(t *testing.T, path, backup string) {
+		inFile(t, path, `ATTACH '`+backup+`' AS kept`,
+			`DELETE FROM rowlock`, `INSERT INTO rowlock SELECT * FROM kept.rowlock`,
+			`DELETE FROM rowlock_floor`, `INSERT INTO rowlock_floor SELECT * FROM kept.rowlock_floor`,
+			`DELETE FROM rowlock_meta`, `INSERT INTO rowlock_meta SELECT * FROM kept.rowlock_meta`)
+	}},
+	".backup and .restore": {func(t *testing.T, path, backup string) {
+		sqlite3(t, path, ".backup "+backup)
+	}, func(t *testing.T, path, backup string) { sqlite3(t, path, ".restore "+backup) }},
+	".dump and .read": {func(t *testing.T, path, backup string) {
+		sqlite3(t, path, ".output "+backup, ".dump")
+	}, func(t *testing.T, path, backup string) {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		sqlite3(t, path, ".read "+backup)
+	}},
+}
+
 func TestTokensGrowThoughAFileWasCopiedBack(t *testing.T) {
-	for name, back := range map[string]func(from, to string) error{
-		"over the old": copyFile,
-		"in its place": func(from, to string) error {
-			next := to + ".next"
-			if err := copyFile(from, next); err != nil {
-				return err
-			}
-			return os.Rename(next, to)
-		},
-	} {
+	for name, way := range fileWays {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "app.db")
 			last := workOn(t, path, 3)
 			backup := path + ".backup"
-			if err := copyFile(path, backup); err != nil {
-				t.Fatal(err)
-			}
+			way.backup(t, path, backup)
 			last = max(last, workOn(t, path, 20))
 			for range 2 { // the backup can be needed twice
-				if err := back(backup, path); err != nil {
-					t.Fatal(err)
-				}
+				way.restore(t, path, backup)
 				next := workOn(t, path, 1)
 				if next <= last {
 					t.Errorf("token %d after %d", next, last)
@@ -53,15 +68,65 @@ func TestTokensGrowThoughAFileWasCopiedBack(t *testing.T) {
 	}
 }
 
+func copied(t *testing.T, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func inItsPlace(t *testing.T, path, backup string) {
+	t.Helper()
+	copied(t, backup, path+".next")
+	if err := os.Rename(path+".next", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inFile executes statements in one session.
+func inFile(t *testing.T, path string, statements ...string) {
+	t.Helper()
+	db, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, s := range statements {
+		if _, err := conn.ExecContext(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// sqlite3 has SQLite's program execute commands.
+func sqlite3(t *testing.T, path string, commands ...string) {
+	t.Helper()
+	program, err := exec.LookPath("sqlite3")
+	if err != nil {
+		t.Skip("SKIPPED, NOT RESTORED BY SQLITE'S PROGRAM: ", err)
+	}
+	out, err := exec.Command(program, append([]string{"-bail", path}, commands...)...).CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
 // A file that is copied back knows nothing of what a cluster has granted since. So a key moves
 // there only when every epoch of its absence is below the era of an opening that follows.
 func TestTokensGrowThoughAFileWasCopiedBackAfterAMove(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	last := workOn(t, path, 3)
 	backup := path + ".backup"
-	if err := copyFile(path, backup); err != nil {
-		t.Fatal(err)
-	}
+	copied(t, path, backup)
 	s, done := openFile(t, path)
 	b, err := paxosbridge.New(t.Context(), s, memcluster.New(), &paxosbridge.Config{
 		Every: -1, Logger: slog.New(slog.DiscardHandler),
@@ -77,9 +142,7 @@ func TestTokensGrowThoughAFileWasCopiedBackAfterAMove(t *testing.T) {
 	last = max(last, got[0].Token)
 	_ = b.Close()
 	done()
-	if err := copyFile(backup, path); err != nil {
-		t.Fatal(err)
-	}
+	copied(t, backup, path)
 	if next := workOn(t, path, 1); next <= last {
 		t.Errorf("token %d after %d", next, last)
 	}
@@ -126,12 +189,4 @@ func openFile(t *testing.T, path string) (s *table.Store, done func()) {
 		t.Fatal(err)
 	}
 	return s, func() { _, _ = s.Close(), db.Close() }
-}
-
-func copyFile(from, to string) error {
-	b, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to, b, 0o600)
-	}
-	return err
 }
