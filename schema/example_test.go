@@ -7,6 +7,9 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"testing/fstest"
+
+	"github.com/pressly/goose/v3"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
@@ -38,6 +41,35 @@ func ExampleMigrate() {
 	fmt.Println(version == schema.Version, err)
 	// Output:
 	// true <nil>
+}
+
+// Every process of a service may run its migrations when it starts: one at a time, with any tool.
+func ExampleAlone() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "rowlock")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	db, err := sqlite.Open(filepath.Join(dir, "app.db"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	files := fstest.MapFS{"00001_orders.sql": {Data: []byte("-- +goose Up\nCREATE TABLE orders (id INT);\n")}}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	d := sqlite.New()
+	err = schema.Alone(ctx, db, d, func(ctx context.Context) error {
+		_, err := provider.Up(ctx) // goose, or any other
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// <nil>
 }
 
 // The files are goose migrations. Copy them among your own, under the next free numbers.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"os"
-	osexec "os/exec"
 	"regexp"
 	"sync"
 	"testing"
@@ -109,19 +107,6 @@ func TestManyMigrateAtOnce(t *testing.T) {
 		}
 		complete(t, s, open(t, driver, dsn))
 	})
-}
-
-func TestManyProcessesMigrateAtOnce(t *testing.T) {
-	_, file := onSQLite.fresh(t, onSQLite)
-	together(t, 4, func() error {
-		cmd := osexec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), migrateFile+"="+file)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return errors.New(string(out))
-		}
-		return nil
-	})
-	complete(t, onSQLite, open(t, "sqlite", file))
 }
 
 // together runs n calls of f, all begun before any has ended.

@@ -47,7 +47,11 @@ type DB = dialect.Pool
 // db is any pool with the method Conn of *sql.DB, such as *sqlx.DB. Of another, as *bun.DB, pass
 // its field DB.
 func Migrate(ctx context.Context, db DB, d dialect.Dialect) error {
-	s, err := newSession(ctx, "schema.Migrate", db, d)
+	return migrate(ctx, "schema.Migrate", db, d)
+}
+
+func migrate(ctx context.Context, caller string, db DB, d dialect.Dialect) error {
+	s, err := newSession(ctx, caller, db, d)
 	if err != nil || s.current(ctx, db) {
 		return err
 	}

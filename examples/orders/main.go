@@ -1,6 +1,6 @@
 // Orders is an order service with only a database, as a monolith is that has been there for years:
-// its own migrations with rowlock's among them, accounts, handlers that write in a transaction, and
-// POST /orders made safe to repeat.
+// its own migrations, which one server at a time runs, accounts, handlers that write in a
+// transaction, and POST /orders made safe to repeat.
 //
 //	go run ./examples/orders
 //	curl -i http://127.0.0.1:8080/orders -H 'Authorization: Bearer ada-secret' \

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,7 +19,6 @@ import (
 	"github.com/rowlockdb/rowlock/examples/internal/program"
 	"github.com/rowlockdb/rowlock/examples/internal/source"
 	"github.com/rowlockdb/rowlock/internal/testdb"
-	"github.com/rowlockdb/rowlock/schema"
 )
 
 var binary string
@@ -259,30 +257,17 @@ func TestOrdersOutliveTheServerWithoutADatabaseBeingNamed(t *testing.T) {
 	}
 }
 
-// Among our migrations stand rowlock's own, copied, as a project does that wants all it runs in its
-// own repository.
-func TestTheCopiedMigrationsAreRowlocks(t *testing.T) {
-	copies := map[string]string{
-		"00003_rowlock.sql": "00002_rowlock.sql",
-	}
+// A deployment starts all servers of a service at once, the first time on an empty database.
+func TestServersThatStartAtOnceAllServe(t *testing.T) {
 	for _, k := range testdb.Kinds {
-		d := k.New()
-		files, err := schema.FS(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all, err := fs.Glob(files, "*.sql"); err != nil || len(all) != len(copies) {
-			t.Errorf("%s has %q, and %d are copied (%v)", d.Name(), all, len(copies), err)
-		}
-		for from, to := range copies {
-			theirs, err := fs.ReadFile(files, from)
-			if err != nil {
-				t.Fatal(err)
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			source := program.Fresh(t, k)
+			var all sync.WaitGroup
+			for range 3 {
+				all.Go(func() { startServer(t, source) })
 			}
-			ours, err := fs.ReadFile(migrations, "migrations/"+d.Name()+"/"+to)
-			if err != nil || string(ours) != string(theirs) {
-				t.Errorf("migrations/%s/%s is not schema.FS's %s: copy it again (%v)", d.Name(), to, from, err)
-			}
-		}
+			all.Wait()
+		})
 	}
 }

@@ -167,7 +167,6 @@ var bans = []struct {
 	{"./paxosbridge/groupreplication", "./schema", nil, "it creates nothing"},
 	{"./paxosbridge/groupreplication", "test helpers", nil, "it is part of the user's program"},
 	{"./schema", "drivers", nil, "it is given a dialect and a pool"},
-	{"./schema", "./internal", []string{"./internal/sqlstore", "./internal/conn", "./internal/retry", "leaves"}, "tables can be made without a client"},
 	{".", "./paxosbridge", nil, "a user with only a database has no cluster"},
 	{
 		"./paxosbridge/etcd", "drivers",
