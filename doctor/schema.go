@@ -32,9 +32,9 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 		f.raise(Critical, "there are no tables of rowlock under this prefix and schema", migrates)
 		return f, nil
 	}
-	var version int
+	var v sqlstore.TablesVersion
 	err = x.read(ctx, func(conn *sql.Conn) error {
-		version, err = sqlstore.SchemaVersionOf(ctx, conn, x.d)
+		v, err = sqlstore.SchemaVersionOf(ctx, conn, x.d)
 		return err
 	})
 	if errors.Is(err, lease.ErrNoSchema) || errors.Is(err, lease.ErrCorrupt) {
@@ -45,6 +45,7 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 	if err != nil {
 		return f, err
 	}
+	version := v.At
 	f.saw("schema_version", version, meta)
 	switch {
 	case 0 < version && version < sqlstore.FirstVersion:
@@ -53,7 +54,7 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 	case version < sqlstore.SchemaVersion:
 		f.raise(Critical, fmt.Sprintf("the tables are of version %d and this rowlock needs %d: Open refuses "+
 			"them", version, sqlstore.SchemaVersion), migrates)
-	case version > sqlstore.SchemaVersion:
+	case version > sqlstore.SchemaVersion && sqlstore.CheckVersion(v) != nil:
 		f.raise(Critical, fmt.Sprintf("the tables are of version %d and this rowlock knows %d: Open refuses "+
 			"them", version, sqlstore.SchemaVersion), "deploy a newer rowlock")
 	}

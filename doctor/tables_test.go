@@ -25,10 +25,10 @@ func TestTablesThatAreMissingOrOfAnotherVersionAreFound(t *testing.T) {
 			}
 		}
 		for version, says := range map[string]string{"99": "newer", "1": "never released", "0": "migrate up", "x": "no number"} {
-			s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '`+version+`' WHERE name = 'schema_version'`)
+			s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '`+version+`' WHERE name IN ('schema_version', 'compatible_from')`)
 			s.wants(doctor.Critical, "schema", says)
 		}
-		s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '3' WHERE name = 'schema_version'`)
+		s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '3' WHERE name IN ('schema_version', 'compatible_from')`)
 		s.wants(doctor.OK, "schema")
 	})
 }

@@ -123,9 +123,6 @@ func (s *Latches) examine(ctx context.Context, db dialect.DB, conn *sql.Conn) (
 		err = sqlstore.ProbeOther(ctx, db, s.d)
 	}
 	if err == nil {
-		err = sqlstore.CheckVersion(facts.SchemaVersion)
-	}
-	if err == nil {
 		err = s.d.Lacking(ctx, conn)
 	}
 	if err == nil {

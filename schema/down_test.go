@@ -46,7 +46,7 @@ func TestDownLeavesNewerTablesAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		db := s.open(t)
 		migrate(t, s, db)
-		exec(t, db, "UPDATE rowlock_meta SET value = '999' WHERE name = 'schema_version'")
+		exec(t, db, "UPDATE rowlock_meta SET value = '999' WHERE name IN ('schema_version', 'compatible_from')")
 		if err := schema.Down(t.Context(), db, s.dialect()); !errors.Is(err, lease.ErrSchemaVersion) {
 			t.Errorf("got %v, want ErrSchemaVersion", err)
 		}
@@ -61,7 +61,7 @@ func TestTablesOfAnUnreleasedVersionAreRemovedAndNotMigrated(t *testing.T) {
 		migrate(t, s, db)
 		exec(t, db, "CREATE TABLE rowlock_era (history VARCHAR(200))")
 		for _, version := range []string{"1", "2"} {
-			exec(t, db, "UPDATE rowlock_meta SET value = '"+version+"' WHERE name = 'schema_version'")
+			exec(t, db, "UPDATE rowlock_meta SET value = '"+version+"' WHERE name IN ('schema_version', 'compatible_from')")
 			err := schema.Migrate(t.Context(), db, s.dialect())
 			if !errors.Is(err, lease.ErrSchemaVersion) || !strings.Contains(err.Error(), "schema.Down") {
 				t.Errorf("of version %s: %v", version, err)

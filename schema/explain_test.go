@@ -114,7 +114,7 @@ func TestNewerTablesAreRefusedByMigrate(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		db := s.open(t)
 		migrate(t, s, db)
-		exec(t, db, "UPDATE rowlock_meta SET value = '999' WHERE name = 'schema_version'")
+		exec(t, db, "UPDATE rowlock_meta SET value = '999' WHERE name IN ('schema_version', 'compatible_from')")
 		refuses(t, db, s.dialect(), lease.ErrSchemaVersion, "version 999", "upgrade rowlock")
 	})
 }
@@ -162,11 +162,11 @@ func TestABorrowedConnectionStuckInTransactionIsDropped(t *testing.T) {
 	name, dsn := onSQLite.fresh(t, onSQLite)
 	other := open(t, name, dsn)
 	migrate(t, onSQLite, other)
-	exec(t, other, "UPDATE rowlock_meta SET value = '999' WHERE name = 'schema_version'")
+	exec(t, other, "UPDATE rowlock_meta SET value = '999' WHERE name IN ('schema_version', 'compatible_from')")
 	db := sql.OpenDB(stubbornConnector{other.Driver(), dsn})
 	defer db.Close()
 	refuses(t, traced{db}, onSQLite.dialect(), lease.ErrSchemaVersion)
-	exec(t, other, "UPDATE rowlock_meta SET value = '1' WHERE name = 'schema_version'")
+	exec(t, other, "UPDATE rowlock_meta SET value = '1' WHERE name IN ('schema_version', 'compatible_from')")
 }
 
 func TestNilIsRefusedInWords(t *testing.T) {

@@ -143,11 +143,11 @@ func TestNewerTablesAreLeftAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		db := s.open(t)
 		migrate(t, s, db)
-		exec(t, db, "UPDATE rowlock_meta SET value = '999' WHERE name = 'schema_version'")
+		exec(t, db, "UPDATE rowlock_meta SET value = '999' WHERE name IN ('schema_version', 'compatible_from')")
 		if err := schema.Migrate(t.Context(), db, s.dialect()); !errors.Is(err, lease.ErrSchemaVersion) {
 			t.Errorf("got %v, want ErrSchemaVersion", err)
 		}
-		exec(t, db, "UPDATE rowlock_meta SET value = 'new' WHERE name = 'schema_version'")
+		exec(t, db, "UPDATE rowlock_meta SET value = 'new' WHERE name IN ('schema_version', 'compatible_from')")
 		if err := schema.Migrate(t.Context(), db, s.dialect()); !errors.Is(err, lease.ErrCorrupt) {
 			t.Errorf("got %v, want ErrCorrupt", err)
 		}

@@ -65,14 +65,14 @@ func (s *session) up(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	if version > Version || 0 < version && version < first {
+	if version.At > Version || 0 < version.At && version.At < first {
 		return sqlstore.CheckVersion(version)
 	}
 	all, err := migrations(s.dialect)
 	if err != nil {
 		return err
 	}
-	for _, m := range all[max(0, version-first+1):] {
+	for _, m := range all[max(0, version.At-first+1):] {
 		if err := s.each(ctx, conn, m.up); err != nil {
 			return err
 		}
@@ -95,7 +95,8 @@ func Down(ctx context.Context, db DB, d dialect.Dialect) error {
 
 func (s *session) down(ctx context.Context, conn *sql.Conn) error {
 	version, err := s.read(ctx, conn)
-	if err == nil && version > Version {
+	if err == nil && version.At > Version {
+		version.From = version.At // an older version cannot know what to remove
 		err = sqlstore.CheckVersion(version)
 	}
 	if err == nil {

@@ -205,19 +205,19 @@ func (s *session) current(ctx context.Context, db DB) bool {
 	}
 	defer conn.Close()
 	v, err := s.read(ctx, conn)
-	return err == nil && v == Version
+	return err == nil && v.At >= Version && sqlstore.CheckVersion(v) == nil
 }
 
 // read returns the version of the tables, 0 if there are none. It asks the catalog first, because
 // on PostgreSQL the error of a missing table would end the transaction and appear in the server's
 // log.
-func (s *session) read(ctx context.Context, conn *sql.Conn) (int, error) {
+func (s *session) read(ctx context.Context, conn *sql.Conn) (v sqlstore.TablesVersion, err error) {
 	n := s.dialect.Names()
 	there, err := s.ask(ctx, conn, "exists", n.Schema, n.Prefix+"rowlock_meta")
 	if err != nil || !there {
-		return 0, err
+		return v, err
 	}
-	v, err := sqlstore.SchemaVersionOf(ctx, conn, s.dialect)
+	v, err = sqlstore.SchemaVersionOf(ctx, conn, s.dialect)
 	if errors.Is(err, lease.ErrNoSchema) {
 		err = nil // MySQL was stopped half-way: the version is what is written last
 	}

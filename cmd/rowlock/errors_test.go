@@ -24,10 +24,10 @@ func TestWithoutTablesEveryCommandNamesTheCure(t *testing.T) {
 
 func TestTablesOfAnotherVersionAreRefused(t *testing.T) {
 	each(t, func(b *bed) {
-		b.Exec(b.T, `UPDATE {rowlock_meta} SET value = '99' WHERE name = 'schema_version'`)
+		b.Exec(b.T, `UPDATE {rowlock_meta} SET value = '99' WHERE name IN ('schema_version', 'compatible_from')`)
 		b.wants(4, "99", "ls")
 		b.wants(125, "99", "run", "k", "--", "true")
-		b.Exec(b.T, `UPDATE {rowlock_meta} SET value = '3' WHERE name = 'schema_version'`)
+		b.Exec(b.T, `UPDATE {rowlock_meta} SET value = '3' WHERE name IN ('schema_version', 'compatible_from')`)
 	})
 }
 

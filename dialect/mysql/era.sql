@@ -25,12 +25,13 @@ SET @rowlock_history = (SELECT CONCAT('era/', @@hostname, '/', @@port, '/', @@se
 
 -- name: era-look
 -- The session's history, the newest start (-1: none), how many histories are recorded, whether this
--- is the newest, and whether the server takes no writes. A history that is known and not the newest is
+-- is the newest, whether the server takes no writes, and compatible_from. A history that is known and not the newest is
 -- that of a server to which others have failed back.
 SELECT @rowlock_history, COALESCE((SELECT MAX(start) FROM rowlock_meta), -1),
   (SELECT COUNT(*) FROM rowlock_meta WHERE name LIKE 'era/%'),
   COALESCE((SELECT name FROM rowlock_meta WHERE name LIKE 'era/%' ORDER BY start DESC LIMIT 1)
-    = @rowlock_history, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')
+    = @rowlock_history, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'),
+  (SELECT value FROM rowlock_meta WHERE name = 'compatible_from')
 
 -- name: era-make
 -- The row that era-lock locks, if it is gone.

@@ -32,8 +32,7 @@ LIMIT 1
 -- holder may be inside a fencing transaction, so the statement skips a locked row at once. The
 -- derived table makes this slower, and possible.
 UPDATE rowlock SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?,
-  acquired_at = UTC_TIMESTAMP(6),
-  expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+  acquired_at = UTC_TIMESTAMP(6), expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
   WHERE `key` = ? AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
     AND token BETWEEN 0 AND @last_token - 1
@@ -313,7 +312,7 @@ WHERE `key` = ? AND owner = ? AND token = ? AND home = @home
 SELECT value FROM rowlock_meta WHERE name = 'instance'
 
 -- name: schema-version
-SELECT value FROM rowlock_meta WHERE name = 'schema_version'
+SELECT value, (SELECT value FROM rowlock_meta WHERE name = 'compatible_from') FROM rowlock_meta WHERE name = 'schema_version'
 
 -- name: complete
 SELECT (SELECT count(*) FROM rowlock_floor),

@@ -380,7 +380,7 @@ WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home
 SELECT value FROM rowlock_meta WHERE name = 'instance'
 
 -- name: schema-version
-SELECT value FROM rowlock_meta WHERE name = 'schema_version'
+SELECT value, (SELECT value FROM rowlock_meta WHERE name = 'compatible_from') FROM rowlock_meta WHERE name = 'schema_version'
 
 -- name: complete
 SELECT (SELECT count(*) FROM rowlock_floor),

@@ -3,11 +3,11 @@
 -- meets it begins an era above every token that was granted before.
 
 -- name: era-look
--- history. That again, the newest start (-1: none), how many histories are recorded, and whether
--- this is one of them: several processes have the file open, each with its own.
+-- history. That again, the newest start (-1: none), how many histories are recorded, whether this
+-- is one of them, and compatible_from: several processes have the file open, each with its own.
 SELECT ?1, coalesce((SELECT max(start) FROM rowlock_meta), -1),
   (SELECT count(*) FROM rowlock_meta WHERE name LIKE 'era/%'),
-  (SELECT count(*) FROM rowlock_meta WHERE name = ?1), 0
+  (SELECT count(*) FROM rowlock_meta WHERE name = ?1), 0, (SELECT value FROM rowlock_meta WHERE name = 'compatible_from')
 
 -- name: era-make
 -- The row that era-lock locks, if it is gone.

@@ -157,7 +157,7 @@ WHERE key = ? AND owner = ? AND token = ? AND home = @home
 SELECT value FROM rowlock_meta WHERE name = 'instance'
 
 -- name: schema-version
-SELECT value FROM rowlock_meta WHERE name = 'schema_version'
+SELECT value, (SELECT value FROM rowlock_meta WHERE name = 'compatible_from') FROM rowlock_meta WHERE name = 'schema_version'
 
 -- name: complete
 SELECT (SELECT count(*) FROM rowlock_floor), (SELECT count(*) FROM rowlock_meta

@@ -152,7 +152,8 @@ SET /* rowlock era-session-mariadb */ @rowlock_history = (SELECT CONCAT('era/', 
 SELECT /* rowlock era-look */ @rowlock_history, COALESCE((SELECT MAX(start) FROM `rowlock_meta`), -1),
   (SELECT COUNT(*) FROM `rowlock_meta` WHERE name LIKE 'era/%'),
   COALESCE((SELECT name FROM `rowlock_meta` WHERE name LIKE 'era/%' ORDER BY start DESC LIMIT 1)
-    = @rowlock_history, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')
+    = @rowlock_history, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'),
+  (SELECT value FROM `rowlock_meta` WHERE name = 'compatible_from')
 
 -- dialect/mysql/era.sql: era-make
 INSERT /* rowlock era-make */ IGNORE INTO `rowlock_meta` (name, start, since) VALUES ('eras', 0, UTC_TIMESTAMP(6))
@@ -1011,8 +1012,7 @@ LIMIT 1
 
 -- dialect/mysql/statements.sql: acquire-expired
 UPDATE /* rowlock acquire-expired */ `rowlock` SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?,
-  acquired_at = UTC_TIMESTAMP(6),
-  expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+  acquired_at = UTC_TIMESTAMP(6), expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM `rowlock`
   WHERE `key` = ? AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
     AND token BETWEEN 0 AND 9223372036853727231 - 1
@@ -1224,7 +1224,7 @@ WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
 SELECT /* rowlock instance */ value FROM `rowlock_meta` WHERE name = 'instance'
 
 -- dialect/mysql/statements.sql: schema-version
-SELECT /* rowlock schema-version */ value FROM `rowlock_meta` WHERE name = 'schema_version'
+SELECT /* rowlock schema-version */ value, (SELECT value FROM `rowlock_meta` WHERE name = 'compatible_from') FROM `rowlock_meta` WHERE name = 'schema_version'
 
 -- dialect/mysql/statements.sql: complete
 SELECT /* rowlock complete */ (SELECT count(*) FROM `rowlock_floor`),

@@ -148,7 +148,7 @@ FROM pg_database AS d WHERE d.datname = current_database()
 SELECT /* rowlock era-look */ h.name, coalesce((SELECT max(start) FROM "rowlock_meta"), -1),
   (SELECT count(*) FROM "rowlock_meta" WHERE name LIKE 'era/%'),
   coalesce((SELECT name = h.name || '/' || xmin FROM "rowlock_meta" WHERE name LIKE 'era/%'
-    ORDER BY start DESC LIMIT 1), false)::int, pg_is_in_recovery()::int
+    ORDER BY start DESC LIMIT 1), false)::int, pg_is_in_recovery()::int, (SELECT value FROM "rowlock_meta" WHERE name = 'compatible_from')
 FROM (SELECT (@history) AS name) AS h
 
 -- dialect/postgres/era.sql: era-make
@@ -1298,7 +1298,7 @@ WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
 SELECT /* rowlock instance */ value FROM "rowlock_meta" WHERE name = 'instance'
 
 -- dialect/postgres/statements.sql: schema-version
-SELECT /* rowlock schema-version */ value FROM "rowlock_meta" WHERE name = 'schema_version'
+SELECT /* rowlock schema-version */ value, (SELECT value FROM "rowlock_meta" WHERE name = 'compatible_from') FROM "rowlock_meta" WHERE name = 'schema_version'
 
 -- dialect/postgres/statements.sql: complete
 SELECT /* rowlock complete */ (SELECT count(*) FROM "rowlock_floor"),

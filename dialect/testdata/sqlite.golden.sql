@@ -125,7 +125,7 @@ SELECT /* rowlock doctor-bad */ @key, what FROM (
 -- dialect/sqlite/era.sql: era-look
 SELECT /* rowlock era-look */ ?1, coalesce((SELECT max(start) FROM "rowlock_meta"), -1),
   (SELECT count(*) FROM "rowlock_meta" WHERE name LIKE 'era/%'),
-  (SELECT count(*) FROM "rowlock_meta" WHERE name = ?1), 0
+  (SELECT count(*) FROM "rowlock_meta" WHERE name = ?1), 0, (SELECT value FROM "rowlock_meta" WHERE name = 'compatible_from')
 
 -- dialect/sqlite/era.sql: era-make
 INSERT /* rowlock era-make */ INTO "rowlock_meta" (name, start, since)
@@ -820,7 +820,7 @@ WHERE key = ? AND owner = ? AND token = ? AND home = 0
 SELECT /* rowlock instance */ value FROM "rowlock_meta" WHERE name = 'instance'
 
 -- dialect/sqlite/statements.sql: schema-version
-SELECT /* rowlock schema-version */ value FROM "rowlock_meta" WHERE name = 'schema_version'
+SELECT /* rowlock schema-version */ value, (SELECT value FROM "rowlock_meta" WHERE name = 'compatible_from') FROM "rowlock_meta" WHERE name = 'schema_version'
 
 -- dialect/sqlite/statements.sql: complete
 SELECT /* rowlock complete */ (SELECT count(*) FROM "rowlock_floor"), (SELECT count(*) FROM "rowlock_meta"

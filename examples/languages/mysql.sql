@@ -13,7 +13,7 @@ SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 
   timestamp = DEFAULT
 
 -- name: schema-version
-SELECT value FROM rowlock_meta WHERE name = 'schema_version'
+SELECT value, (SELECT value FROM rowlock_meta WHERE name = 'compatible_from') FROM rowlock_meta WHERE name = 'schema_version'
 
 -- name: look
 SELECT CASE WHEN home <> 0 THEN 4
@@ -35,8 +35,7 @@ LOCK IN SHARE MODE
 
 -- name: take
 UPDATE rowlock SET token = LAST_INSERT_ID(GREATEST(token, (SELECT max(start) FROM rowlock_meta)) + 1), owner = :owner, note = :note,
-  acquired_at = UTC_TIMESTAMP(6),
-  expires_at = UTC_TIMESTAMP(6) + INTERVAL :ttl_us MICROSECOND
+  acquired_at = UTC_TIMESTAMP(6), expires_at = UTC_TIMESTAMP(6) + INTERVAL :ttl_us MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
   WHERE `key` = :key AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
     AND token BETWEEN 0 AND 9223372036853727230

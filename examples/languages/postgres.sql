@@ -13,7 +13,7 @@ SELECT set_config('default_transaction_isolation', 'read committed', false),
     ELSE current_setting('synchronous_commit') END, false)
 
 -- name: schema-version
-SELECT value FROM rowlock_meta WHERE name = 'schema_version'
+SELECT value, (SELECT value FROM rowlock_meta WHERE name = 'compatible_from') FROM rowlock_meta WHERE name = 'schema_version'
 
 -- name: look
 SELECT CASE WHEN home <> 0 THEN 4

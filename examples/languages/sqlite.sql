@@ -11,7 +11,7 @@ PRAGMA busy_timeout = 1000;
 PRAGMA synchronous = FULL
 
 -- name: schema-version
-SELECT value FROM rowlock_meta WHERE name = 'schema_version'
+SELECT value, (SELECT value FROM rowlock_meta WHERE name = 'compatible_from') FROM rowlock_meta WHERE name = 'schema_version'
 
 -- name: look
 SELECT CASE WHEN home <> 0 THEN 4

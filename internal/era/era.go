@@ -162,6 +162,8 @@ func (e *Eras) look(ctx context.Context, s *conn.Session) (sqlstore.History, err
 	switch {
 	case err != nil:
 		return h, err
+	case sqlstore.CheckFrom(h.From) != nil:
+		return h, sqlstore.CheckFrom(h.From)
 	case h.Name == "":
 		return h, fmt.Errorf("%w: the server does not say when it was started", lease.ErrUnsupported)
 	}

@@ -52,10 +52,12 @@ type spoiled struct{ error }
 func (s spoiled) Unwrap() error { return s.error }
 
 // isWhole reports whether a session that has learned no era can do all else: nothing is open in it,
-// and it is not at a server that takes no writes, which it must leave.
+// and it is not at a server that takes no writes, which it must leave, or at tables of another
+// version.
 func (e *Eras) isWhole(err error) bool {
 	switch {
-	case errors.As(err, new(spoiled)), errors.Is(err, lease.ErrReadOnly):
+	case errors.As(err, new(spoiled)), errors.Is(err, lease.ErrReadOnly),
+		errors.Is(err, lease.ErrSchemaVersion):
 		return false
 	case errors.Is(err, lease.ErrUnsupported), errors.Is(err, lease.ErrTokenExhausted):
 		return true // an answer of the server, which says too little

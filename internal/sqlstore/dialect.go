@@ -160,9 +160,7 @@ func (d *Dialect) IdentifiedAs(identity string) *Dialect {
 // Wrapped returns a dialect whose database is what wrap makes of d's.
 func (d *Dialect) Wrapped(wrap func(Database, Features) (Database, Features)) *Dialect {
 	room := d.room
-	room.Open = func(s Settings, text Sections) (Database,
-		Features,
-	) {
+	room.Open = func(s Settings, text Sections) (Database, Features) {
 		return wrap(d.room.Open(s, text))
 	}
 	return room.with(d.settings, d.Sections)

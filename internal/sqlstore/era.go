@@ -12,9 +12,11 @@ type History struct {
 	Known    bool
 	// ReadOnly says that the server takes no writes.
 	ReadOnly bool
+	// From is the value of compatible_from.
+	From []byte
 }
 
 // Dest returns the destinations of section era-look.
 func (h *History) Dest() []any {
-	return []any{&h.Name, &h.Newest, &h.Recorded, &h.Known, &h.ReadOnly}
+	return []any{&h.Name, &h.Newest, &h.Recorded, &h.Known, &h.ReadOnly, &h.From}
 }

@@ -21,10 +21,8 @@ func (d *Dialect) Quote(name string) (string, error) {
 	parts := strings.Split(name, ".")
 	for i, p := range parts {
 		if len(parts) > 2 || !ownName.MatchString(p) {
-			return "",
-				fmt.Errorf(
-					"%w: the name %q: use a letter or _, then up to 62 letters, digits or _; "+
-						"before it may stand a schema and a dot", lease.ErrConfig, name)
+			return "", fmt.Errorf("%w: the name %q: use a letter or _, then up to 62 letters, digits or _; "+
+				"before it may stand a schema and a dot", lease.ErrConfig, name)
 		}
 		parts[i] = d.room.Quote + p + d.room.Quote
 	}

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -14,19 +15,15 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// SchemaVersion is the version of rowlock's tables that this version of rowlock works with.
-const SchemaVersion = 3
-
-const FirstVersion = 3 // is the first that is released
+// SchemaVersion is the version of rowlock's tables that this version of rowlock works with, and
+// FirstVersion the first that is released.
+const SchemaVersion, FirstVersion = 3, 3
 
 // Facts is what a probe learned.
 type Facts struct {
 	// Server is the product and its version, for messages: "PostgreSQL 15.18".
 	Server string
-	// SchemaVersion is the version of rowlock's tables.
-	SchemaVersion int
-	// Warnings are settings that weaken the guarantees without breaking them, each with its
-	// cure.
+	// Warnings are settings that weaken the guarantees without breaking them, each with its cure.
 	Warnings []string
 	// RowSecurity names the tables of which the server may hide rows from this user, with the cure;
 	// "": none.
@@ -57,7 +54,7 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (Facts, error) {
 		facts.Warnings = append(facts.Warnings, facts.RowSecurity)
 	}
 	if err == nil {
-		facts.SchemaVersion, err = probeTables(ctx, conn, d)
+		err = d.ProbeTables(ctx, conn)
 		if err != nil && facts.RowSecurity != "" {
 			return facts, facts.Hidden(err)
 		}
@@ -114,26 +111,20 @@ func ProbeOther(ctx context.Context, pool Pool, d *Dialect) error {
 	return oneline.Join(d.ProbePool(ctx, conn), conn.Close())
 }
 
-// probeTables looks at each of rowlock's tables, and returns their version. If it is the one that
-// this code knows, the tables are also complete.
-func probeTables(ctx context.Context, conn *sql.Conn, d *Dialect) (version int, err error) {
+// ProbeTables looks at each of rowlock's tables. It returns an error if one is missing, or a row
+// that the migrations write, or if this code does not know their version.
+func (d *Dialect) ProbeTables(ctx context.Context, conn *sql.Conn) error {
 	for _, table := range d.settings.tables() {
 		if err := d.probeTable(ctx, conn, table); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	version, err = SchemaVersionOf(ctx, conn, d)
-	if err == nil && version == SchemaVersion {
-		err = checkComplete(ctx, conn, d, d.Names().Prefix)
-	}
-	return version, err
-}
-
-// ProbeTables returns an error if a table or a row is missing that the latest version has.
-func (d *Dialect) ProbeTables(ctx context.Context, conn *sql.Conn) error {
-	version, err := probeTables(ctx, conn, d)
+	version, err := SchemaVersionOf(ctx, conn, d)
 	if err == nil {
 		err = CheckVersion(version)
+	}
+	if err == nil {
+		err = checkComplete(ctx, conn, d, d.Names().Prefix)
 	}
 	return err
 }
@@ -149,23 +140,38 @@ func (d *Dialect) probeTable(ctx context.Context, conn *sql.Conn, table string) 
 	return err
 }
 
+// TablesVersion is the version of tables, and the oldest version of the code that may use them.
+type TablesVersion struct{ At, From int }
+
 // SchemaVersionOf reads the version of rowlock's tables.
-func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (int, error) {
-	var value sql.NullString
-	err := conn.QueryRowContext(ctx, d.Text("schema-version")).Scan(&value)
+func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (v TablesVersion, err error) {
+	var at, from []byte
+	err = conn.QueryRowContext(ctx, d.Text("schema-version")).Scan(&at, &from)
 	if err == sql.ErrNoRows {
-		return 0, fmt.Errorf("%w: rowlock_meta has no schema_version; run schema.Migrate",
-			lease.ErrNoSchema)
+		return v, fmt.Errorf("%w: rowlock_meta has no schema_version; run schema.Migrate", lease.ErrNoSchema)
 	}
 	if err != nil {
-		return 0, err
+		return v, err
 	}
-	v, err := strconv.Atoi(value.String)
-	if err != nil {
-		return 0, fmt.Errorf("%w: rowlock_meta says schema_version %q, which is no number; set it to the "+
-			"version the tables have", lease.ErrCorrupt, value.String)
+	if v.At, err = strconv.Atoi(string(at)); err != nil {
+		return v, fmt.Errorf("%w: rowlock_meta says schema_version %q, which is no number; set it to the "+
+			"version the tables have", lease.ErrCorrupt, at)
 	}
+	v.From = compatibleFrom(from, v.At)
 	return v, nil
+}
+
+// compatibleFrom returns the number of that row, or none if there is no row. Tables without a
+// number there are for no code.
+func compatibleFrom(text []byte, none int) int {
+	n, err := strconv.Atoi(string(text))
+	switch {
+	case text == nil:
+		return none
+	case err != nil:
+		return math.MaxInt
+	}
+	return n
 }
 
 // InstanceOf reads what tells these tables from any others.
@@ -200,21 +206,26 @@ func checkComplete(ctx context.Context, conn *sql.Conn, d Texts, prefix string) 
 	return nil
 }
 
-// CheckVersion returns an error that wraps lease.ErrSchemaVersion unless the tables are of the
-// version this code knows.
-func CheckVersion(v int) error {
+// CheckVersion returns an error that wraps lease.ErrSchemaVersion unless this code may use the
+// tables: older ones it refuses, and newer ones if they do.
+func CheckVersion(v TablesVersion) error {
 	switch {
-	case 0 < v && v < FirstVersion:
+	case 0 < v.At && v.At < FirstVersion:
 		return fmt.Errorf("%w: the tables are version %d, of a rowlock that was never released: stop its "+
-			"clients, remove them (schema.Down), and run schema.Migrate", lease.ErrSchemaVersion, v)
-	case v < SchemaVersion:
+			"clients, remove them (schema.Down), and run schema.Migrate", lease.ErrSchemaVersion, v.At)
+	case v.At < SchemaVersion:
 		return fmt.Errorf("%w: the tables are version %d and this rowlock needs %d; run schema.Migrate",
-			lease.ErrSchemaVersion, v, SchemaVersion)
-	case v > SchemaVersion:
+			lease.ErrSchemaVersion, v.At, SchemaVersion)
+	case v.At > SchemaVersion && v.From > SchemaVersion:
 		return fmt.Errorf("%w: the tables are version %d and this rowlock knows only %d; upgrade rowlock",
-			lease.ErrSchemaVersion, v, SchemaVersion)
+			lease.ErrSchemaVersion, v.At, SchemaVersion)
 	}
 	return nil
+}
+
+// CheckFrom is CheckVersion of tables that are open, by their compatible_from.
+func CheckFrom(text []byte) error {
+	return CheckVersion(TablesVersion{At: max(SchemaVersion, compatibleFrom(text, 0)), From: SchemaVersion + 1})
 }
 
 // IsRefusal reports whether a probe has refused the server or its tables. Such an error names the

@@ -621,7 +621,7 @@ func TestNothingIsGrantedInARestoredHistory(t *testing.T) {
 				t.Error("granted in a session that has asked for no history")
 			}
 			e.Exec(t, `DROP TABLE {rowlock_meta}`)
-			e.Exec(t, `CREATE TABLE {rowlock_meta} (name VARCHAR(200), start BIGINT)`)
+			e.Exec(t, `CREATE TABLE {rowlock_meta} (name VARCHAR(200), value VARCHAR(200), start BIGINT)`)
 			remake(t, e)
 			if e.Driver == "mysql" { // as MaxScale does on another connection
 				if _, err := e.Dialect.History(t.Context(), s, nil); err != nil {

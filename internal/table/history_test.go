@@ -1,13 +1,16 @@
 package table_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // A history is known if it is the newest that the tables have. The row that is locked is none, and
@@ -53,4 +56,25 @@ func look(t *testing.T, e *testdb.Env, s *conn.Session, recorded int, newest int
 		t.Errorf("got %+v; want %d recorded, the newest %d, known %t", h, recorded, newest, known)
 	}
 	return h
+}
+
+// A process that is open reads the tables' version with each new connection, because it never opens
+// them again. The connection is refused, although it could renew without an era.
+func TestANewSessionOfTablesThatAreTooNewIsRefused(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		eras := era.New(e.Dialect, nil)
+		defer eras.Close()
+		setup := eras.After(e.Dialect.Setup)
+		if err := setup(t.Context(), e.Session(t)); err != nil {
+			t.Fatal(err)
+		}
+		for value, refused := range map[string]bool{
+			fmt.Sprint(sqlstore.SchemaVersion): false, fmt.Sprint(sqlstore.SchemaVersion + 1): true, "none": true,
+		} {
+			e.Exec(t, `UPDATE {rowlock_meta} SET value = ? WHERE name = 'compatible_from'`, value)
+			if err := setup(t.Context(), e.Session(t)); errors.Is(err, lease.ErrSchemaVersion) != refused || !refused && err != nil {
+				t.Errorf("compatible_from %s: %v", value, err)
+			}
+		}
+	})
 }

@@ -70,9 +70,6 @@ func (s *Store) examine(ctx context.Context, db conn.DB, conn *sql.Conn, o Optio
 		err = sqlstore.ProbeOther(ctx, db, s.d)
 	}
 	if err == nil {
-		err = sqlstore.CheckVersion(facts.SchemaVersion)
-	}
-	if err == nil {
 		s.instance, err = sqlstore.InstanceOf(ctx, conn, s.d)
 		s.channel = channelOf(s.instance, s.d.Names().Prefix)
 	}

@@ -232,8 +232,8 @@ func shared(s *servertest.Scene, p process, locks *rowlock.Client, key string) {
 // Tables of another version are refused before anything is written.
 func TestAnotherVersionOfTheTablesIsRefused(t *testing.T) {
 	servertest.On(t, "sqlite", func(s *servertest.Scene) {
-		s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '4' WHERE name = 'schema_version'`)
-		defer s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '3' WHERE name = 'schema_version'`)
+		s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '4' WHERE name IN ('schema_version', 'compatible_from')`)
+		defer s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '3' WHERE name IN ('schema_version', 'compatible_from')`)
 		for _, language := range []string{"python", "java"} {
 			p := languages[language](s, "k", time.Minute)
 			if said := p.Receive(); said != "(nothing more)" {

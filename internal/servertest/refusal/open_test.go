@@ -83,6 +83,7 @@ func TestOpenRefusesAnotherSchemaVersion(t *testing.T) {
 			set(unreleased)
 			refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version "+unreleased, "never released", "schema.Down")
 		}
+		s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '7' WHERE name = 'compatible_from'`)
 		set("7")
 		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version 7",
 			fmt.Sprint("knows only ", schema.Version), "upgrade")
@@ -91,6 +92,9 @@ func TestOpenRefusesAnotherSchemaVersion(t *testing.T) {
 			refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrCorrupt, fmt.Sprintf("%q", nonsense),
 				"set it to the version the tables have")
 		}
+		s.Exec(s.Env.DB, `DELETE FROM {rowlock_meta} WHERE name = 'compatible_from'`)
+		set("7")
+		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version 7")
 		s.Exec(s.Env.DB, `DELETE FROM {rowlock_meta} WHERE name = 'schema_version'`)
 		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNoSchema, "schema_version", "schema.Migrate")
 	})

@@ -192,7 +192,7 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 			mock.ExpectQuery("information_schema.tables").WillReturnRows(
 				sqlmock.NewRows([]string{"engine"}).AddRow("InnoDB"))
 		}
-		mock.ExpectQuery("schema_version").WillReturnRows(sqlmock.NewRows([]string{"value"}).AddRow("1"))
+		mock.ExpectQuery("schema_version").WillReturnRows(sqlmock.NewRows([]string{"value", "from"}).AddRow("3", nil))
 		mock.ExpectQuery("count").WillReturnRows(
 			sqlmock.NewRows([]string{"floors", "instances"}).AddRow(256, 1))
 		conn, err := db.Conn(t.Context())
