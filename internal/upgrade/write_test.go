@@ -1,8 +1,12 @@
 package upgrade_test
 
 import (
+	"io/fs"
+	"os"
+	"strings"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/schema"
 )
@@ -43,4 +47,37 @@ func TestDump(t *testing.T) {
 		filled(t, e)
 		dump(t, e, file(schema.Version, e.Name))
 	})
+}
+
+// docs/compatibility.md promises that tables change by a migration: users have copied the released
+// files among their own, and have run them.
+func TestReleasedMigrationsStayAsTheyAre(t *testing.T) {
+	for _, k := range testdb.Kinds {
+		if k.Name == "sqlite" {
+			continue // its file has no text of them
+		}
+		files, err := schema.FS(k.New())
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := fs.Glob(files, "*.sql")
+		if err != nil || len(names) != schema.Version-sqlstore.FirstVersion+1 {
+			t.Fatalf("%s has the files %q, %v", k.Name, names, err)
+		}
+		for i, name := range names {
+			text, err := fs.ReadFile(files, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			released, err := os.ReadFile(file(sqlstore.FirstVersion+i, k.Name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			up, _, _ := strings.Cut(strings.TrimPrefix(string(text), "-- +goose Up\n\n"), "-- +goose Down\n")
+			if !strings.Contains(string(released), up) {
+				t.Errorf("%s of %s is not what version %d was released with: tables that it has made differ from "+
+					"now on. Leave it as it was, and write the next version's", name, k.Name, sqlstore.FirstVersion+i)
+			}
+		}
+	}
 }
