@@ -10,12 +10,6 @@ import (
 
 var _ lease.SlotPasser = (*Store)(nil)
 
-// limit is a limit in force. Each Resize begins a generation.
-type limit struct {
-	slots      int
-	generation int64
-}
-
 // MakeLimit makes a limit unless there is one. See [lease.Limiter].
 func (s *Store) MakeLimit(ctx context.Context, l lease.Limit) (lease.Limit, error) {
 	if err := l.Check(); err != nil {

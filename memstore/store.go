@@ -55,6 +55,12 @@ type row struct {
 	members map[lease.Owner]*member // of a team, which is then the owner
 }
 
+// limit is a limit in force. Each Resize begins a generation.
+type limit struct {
+	slots      int
+	generation int64
+}
+
 func (r *row) held(now time.Time) bool { return !r.owner.IsZero() && now.Before(r.until()) }
 
 // names reports whether the row is of l's term.

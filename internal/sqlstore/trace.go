@@ -12,6 +12,7 @@ import (
 
 // Traces is what databases do in different ways with the trace.
 type Traces interface {
+	Texts
 	// SetupTrace makes the settings of a session that is for the trace alone: every wait is bounded
 	// by the server too.
 	SetupTrace(ctx context.Context, s *conn.Session) error
@@ -64,7 +65,7 @@ func WriteTrace(
 }
 
 // ReadTrace lists events, latest first.
-func ReadTrace(ctx context.Context, s *conn.Session, d *Dialect, f lease.TraceFilter) (
+func ReadTrace(ctx context.Context, s *conn.Session, d Traces, f lease.TraceFilter) (
 	all []lease.TraceEvent, err error,
 ) {
 	before, id := int64(253370764800000000), int64(0) // the year 9999
@@ -110,7 +111,7 @@ func scanTrace(row conn.Columns) (e lease.TraceEvent, err error) {
 
 // SweepTrace removes the oldest of the events that are older than the retention.
 func SweepTrace(
-	ctx context.Context, s *conn.Session, d *Dialect, retention time.Duration, most int,
+	ctx context.Context, s *conn.Session, d Traces, retention time.Duration, most int,
 ) (int64, error) {
 	return s.Change(ctx, d.Text("trace-sweep"), d.TraceAge(retention), most)
 }
