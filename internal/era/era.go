@@ -243,8 +243,7 @@ func (e *Eras) next(ctx context.Context, s *conn.Session, h sqlstore.History) (i
 	if h.Recorded == 0 && h.Newest == 0 && e.Newest() == unlearned {
 		// A backup from before the first client has no history either, and may be restored long after.
 		var fresh bool
-		err := s.QueryRow(ctx, e.d.Text("era-fresh"), nil, &fresh)
-		if fresh || err != nil {
+		if err := s.QueryRow(ctx, e.d.Text("era-fresh"), nil, &fresh); fresh || err != nil {
 			return 0, err
 		}
 	}
