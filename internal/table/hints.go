@@ -28,42 +28,15 @@ type hints struct {
 	bell  aside
 	// sources are the connections or watches that hear of the others' releases.
 	sources atomic.Int64
+	// reached are the processes that a message for them alone reaches.
+	reached sync.Map
 
 	mu        sync.Mutex
 	closed    bool
 	base      context.Context // ends with close
 	end       context.CancelFunc
 	listening sync.WaitGroup
-	hearing   map[lease.Owner]bool // processes that a message for them alone reaches
-	awaited   map[waits]time.Time  // until when a process may be woken for a key
-}
-
-func (h *hints) hears(process lease.Owner) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.hearing == nil {
-		h.hearing = make(map[lease.Owner]bool)
-	}
-	h.hearing[process] = true
-}
-
-func (h *hints) deaf(process lease.Owner) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.hearing, process)
-}
-
-// lost notes that the connection was lost: until there is another, no message reaches this process.
-func (h *hints) lost() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	clear(h.hearing)
-}
-
-func (h *hints) reaches(process lease.Owner) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.hearing[process]
+	awaited   map[waits]time.Time // until when a process may be woken for a key
 }
 
 func (h *hints) open(db sqlstore.Pool, d *sqlstore.Dialect, o Options) {

@@ -3,9 +3,11 @@ package table
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -77,10 +79,26 @@ func (s *Store) release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 		a, doubtful, err := s.conclude(ctx, "release", leases[i].Key, op)
 		out[i] = a.released
 		out[i].Looked = out[i].Looked && s.process.sure()
-		out[i].Gone = out[i].Gone && !doubtful // the try without an answer may have released it
 		out[i].Err = err
+		if out[i].Gone && doubtful { // the try without an answer may have released it
+			out[i] = lease.Released{Err: s.undone(ctx, leases[i])}
+		}
 	}
 	return out, only(out, func(r lease.Released) error { return r.Err })
+}
+
+// undone returns an error if a failover may have ended l instead of its release: an era has begun
+// since l was granted, and its key was granted again.
+func (s *Store) undone(ctx context.Context, l lease.Lease) error {
+	if l.Token == 0 || l.Token > s.eras.Newest() {
+		return nil
+	}
+	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{l.Key}})
+	if err == nil && (len(rows) == 0 || rows[0].Token <= l.Token) {
+		return nil
+	}
+	return oneline.Join(fmt.Errorf("%w: release %q: the server was started or has failed over since the "+
+		"grant, and the key may have been granted before its release", lease.ErrUnknown, l.Key), err)
 }
 
 // Renew extends leases in one statement, on MySQL in three if some cannot be extended.

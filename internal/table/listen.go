@@ -29,11 +29,11 @@ func (s *Store) ListenAs(
 		return fmt.Errorf("%w: listen: the zero owner is no process; use lease.NewOwner",
 			lease.ErrConfig)
 	}
-	defer s.hints.deaf(process)
+	defer s.hints.reached.Delete(process)
 	search, end := s.searches(process, heard)
 	defer end()
 	return s.listen(ctx, process, func(key string, chosen lease.Owner) {
-		s.hints.hears(process)
+		s.hints.reached.LoadOrStore(process, true)
 		if key == "" && !chosen.IsZero() {
 			search()
 			return
@@ -88,7 +88,7 @@ func (s *Store) keepListening(
 		if connected {
 			s.hints.sources.Add(-1)
 		}
-		s.hints.lost()
+		s.hints.reached.Clear() // until there is another connection
 		if errors.Is(err, lease.ErrUnsupported) || errors.Is(err, lease.ErrConfig) {
 			return err
 		}

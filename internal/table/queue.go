@@ -122,8 +122,10 @@ func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed,
 				return s.pass(ctx, session, l)
 			})
 		out[i] = got
-		out[i].Gone = got.Gone && !doubtful // the try without an answer may have passed it
 		out[i].Err = err
+		if got.Gone && doubtful { // the try without an answer may have passed it
+			out[i] = lease.Passed{Err: s.undone(ctx, l)}
+		}
 	}
 	return out, only(out, func(p lease.Passed) error { return p.Err })
 }

@@ -27,7 +27,7 @@ func (s *Store) Register(
 	how := ""
 	if s.Wakes() {
 		s.hints.awaits(process, keys, time.Now().Add(d+late))
-		if s.hints.reaches(process) {
+		if _, ok := s.hints.reached.Load(process); ok {
 			how = "listens"
 		}
 	}
