@@ -32,34 +32,31 @@ func (s *Store) Register(
 		}
 	}
 	note := s.d.AsStored(lease.StoredNote(identity, how))
-	return s.note(ctx, "register", keys, awaiting(d, process, note))
-}
-
-func awaiting(d time.Duration, process lease.Owner, note any) func(list any) []any {
-	return func(list any) []any { return []any{conn.Bytes(process), note, conn.Micros(d), list} }
+	return s.note(ctx, "register", keys, conn.Bytes(process), note, conn.Micros(d), s.ordered(keys))
 }
 
 // Unregister removes those registrations in one statement.
 func (s *Store) Unregister(ctx context.Context, process lease.Owner, keys []string) error {
 	s.hints.awaitsNot(process, keys)
-	return s.note(ctx, "unregister", keys,
-		func(list any) []any { return []any{list, conn.Bytes(process)} })
+	return s.note(ctx, "unregister", keys, s.ordered(keys), conn.Bytes(process))
 }
 
-// note runs a section for keys in order, so that two overlapping batches do not deadlock.
-func (s *Store) note(
-	ctx context.Context, section string, keys []string, args func(list any) []any,
-) error {
+// note runs a section for keys.
+func (s *Store) note(ctx context.Context, section string, keys []string, args ...any) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
-	with := args(s.d.List(keys))
 	return s.OnLane(ctx, section, keys[0],
 		func(ctx context.Context, session *conn.Session) error {
-			_, err := session.Exec(ctx, s.d.Text(section), with...)
+			_, err := session.Exec(ctx, s.d.Text(section), args...)
 			return err
 		})
+}
+
+// ordered is a parameter with each key once, in order, so that two overlapping batches do not
+// deadlock.
+func (s *Store) ordered(keys []string) any {
+	return s.d.List(slices.Compact(slices.Sorted(slices.Values(keys))))
 }
 
 // Awaited reports for which keys another process waits, in one statement that locks and writes

@@ -16,7 +16,9 @@ import (
 // rehearseInterest registers a waiter and removes it.
 func (s *Store) rehearseInterest(ctx context.Context, key string) error {
 	process, keys := lease.NewOwner(), []string{key}
-	if err := s.note(ctx, "register", keys, awaiting(rehearsalTTL, process, s.d.AsStored(""))); err != nil {
+	err := s.note(ctx, "register", keys,
+		conn.Bytes(process), s.d.AsStored(""), conn.Micros(rehearsalTTL), s.ordered(keys))
+	if err != nil {
 		return err
 	}
 	seen, err := s.Awaited(ctx, lease.Owner{}, keys)

@@ -201,9 +201,7 @@ func (s *Store) Wish(
 			lease.ErrConfig)
 	}
 	if d <= 0 {
-		return s.note(ctx, "unwish", keys,
-			func(list any) []any { return []any{list, conn.Bytes(waiter)} })
+		return s.note(ctx, "unwish", keys, s.ordered(keys), conn.Bytes(waiter))
 	}
-	return s.note(ctx, "wish", keys,
-		func(list any) []any { return []any{conn.Bytes(waiter), conn.Micros(d), list} })
+	return s.note(ctx, "wish", keys, conn.Bytes(waiter), conn.Micros(d), s.ordered(keys))
 }
