@@ -131,7 +131,7 @@ mutants: ## every guard of the SQL broken once, on each database: the tests must
 mutants-short: ## in a minute: that make mutants finds the guards, that three mutants are noticed, and that a harmless change is not
 	go run ./internal/mutants -short
 
-lint: ## formatting, go vet, staticcheck
+lint: ## formatting, go vet, staticcheck, rowlockvet
 	@unformatted=$$(GOWORK=off go $(tool) gofumpt -l .) && test -z "$$unformatted" || \
 		{ echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; }
 	@# Without go.work, as the modules' users build them: a requirement that go.mod lacks is an error here.
@@ -140,6 +140,8 @@ lint: ## formatting, go vet, staticcheck
 		GOWORK=off go -C $$module vet ./... || failed="$$failed $$module"; \
 		GOWORK=off go -C $$module $(tool) staticcheck ./... || failed="$$failed $$module"; \
 	done; test -z "$$failed" || { echo "lint: failed in$$failed" >&2; exit 1; }
+	@echo "rowlockvet"; built=$$(mktemp -d); trap 'rm -rf "$$built"' EXIT; \
+	go -C cmd/rowlockvet build -buildvcs=false -o $$built/rowlockvet . && go vet -vettool=$$built/rowlockvet $(packages)
 
 budgets: ## what the house may cost: figures beside their budgets; ARGS=-why lists what contributes, ARGS=-write lowers the budgets to today's figures
 	@scripts/with-servers --no-sync postgres -- go run ./internal/house/budgets $(ARGS)

@@ -62,8 +62,8 @@ func TestImportsRunOneWay(t *testing.T) {
 // listed are the modules whose packages the tables name. One go list a module works with and
 // without go.work; ./... in the root enters none of the others.
 var listed = []string{
-	".", "cmd/rowlock", "examples", "examples/stacks", "internal/attack", "internal/scrape", "otelrowlock",
-	"paxosbridge/etcd", "promrowlock",
+	".", "cmd/rowlock", "cmd/rowlockvet", "examples", "examples/stacks", "internal/attack", "internal/scrape",
+	"otelrowlock", "paxosbridge/etcd", "promrowlock",
 }
 
 // listImports returns the packages of the listed modules. Their paths, and those of one another,

@@ -43,6 +43,8 @@ var clean = []string{
 	"cmd/rowlock/internal/target",
 	"cmd/rowlock/internal/top",
 	"cmd/rowlock/internal/waitlist",
+	"cmd/rowlockvet",
+	"cmd/rowlockvet/vet",
 	"console",
 	"console/internal/tables",
 	"dialect",

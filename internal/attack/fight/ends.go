@@ -56,6 +56,7 @@ func (h *hand) downgrade(ctx context.Context, key string, most time.Duration) {
 func (h *hand) forget(ctx context.Context, key string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	//rowlockvet:ignore rowlock has to end what is forgotten
 	l, err := h.client.TryLock(ctx, key, rowlock.MaxHold(20*time.Millisecond))
 	if err == nil && h.rng.IntN(2) == 0 {
 		<-l.Context().Done()

@@ -142,7 +142,7 @@ func HandOvers(ctx context.Context, a, b *rowlock.Client, d time.Duration) (p50,
 		select {
 		case <-waiting:
 		case g := <-granted:
-			return 0, 0, errors.Join(g.err, errTaken)
+			return 0, 0, errors.Join(g.err, errTaken, holder.Unlock(ctx))
 		}
 		time.Sleep(20 * time.Millisecond) // it is held for a while, as a key is
 		unlocked := time.Now()

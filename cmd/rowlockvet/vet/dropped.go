@@ -1,0 +1,77 @@
+package vet
+
+import (
+	"go/ast"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// Dropped finds locks that no variable has, so that no call can unlock them.
+var Dropped = &analysis.Analyzer{
+	Name: "lockdropped",
+	Doc:  "find locks that are obtained and dropped: the key stays locked while the process lives",
+	URL:  page + "#lockdropped",
+	Run:  runDropped,
+}
+
+// page explains the analyzers.
+const page = "https://github.com/rowlockdb/rowlock/blob/main/docs/vet.md"
+
+func runDropped(pass *analysis.Pass) (any, error) {
+	for _, b := range bodies(pass) {
+		for _, o := range b.locks {
+			if isDropped(o) && !b.wantsError(o) {
+				report(pass, analysis.Diagnostic{
+					Pos: o.call.Pos(), End: o.call.End(),
+					Message: "the result of " + callee(b.info, o.call).Name() +
+						" is dropped, so the key stays locked while the process lives: keep the lock and defer its " +
+						releaseName(b.info, o.call),
+				})
+			}
+		}
+	}
+	return nil, nil
+}
+
+func isDropped(o *obtained) bool {
+	switch o.where.(type) {
+	case *ast.ExprStmt, *ast.GoStmt, *ast.DeferStmt:
+		return true
+	}
+	return isBlank(o.first)
+}
+
+func isBlank(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == "_"
+}
+
+// wantsError reports whether the call is expected to fail, and then there is no lock: it is
+// compared with the one error that is no failure, or a test has written the underscore. A test's
+// locks end with its clients.
+func (b *body) wantsError(o *obtained) bool {
+	if !isBlank(o.first) {
+		return false
+	}
+	return inTest(b.pass, o.call.Pos()) || b.refusalChecked(o)
+}
+
+// refusalChecked reports whether `if !errors.Is(err, …)` is what follows, or has the call in it.
+func (b *body) refusalChecked(o *obtained) (checked bool) {
+	expected := func(s ast.Stmt) bool {
+		check, ok := s.(*ast.IfStmt)
+		return ok && b.flow().excludes(check.Cond, false, false, search{err: o.err})
+	}
+	ast.Inspect(b.block, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IfStmt:
+			checked = checked || n.Init != nil && n.Init == o.where && expected(n)
+		case *ast.BlockStmt:
+			for i, s := range n.List[:max(len(n.List)-1, 0)] {
+				checked = checked || s == o.where && expected(n.List[i+1])
+			}
+		}
+		return !checked
+	})
+	return checked
+}
