@@ -13,7 +13,7 @@ import (
 // share of the time.
 var crews = []fight.Crew{
 	{Name: "locks", Goroutines: 5, Keys: fight.Keys("locks/", 4), Acts: []fight.Weight{
-		{Act: "try", Of: 1}, {Act: "lock", Of: 2}, {Act: "fenced", Of: 4}, {Act: "leave", Of: 2}, {Act: "short", Of: 1}, {Act: "hasty", Of: 1},
+		{Act: "try", Of: 1}, {Act: "lock", Of: 2}, {Act: "fenced", Of: 4}, {Act: "leave", Of: 2}, {Act: "section", Of: 2}, {Act: "short", Of: 1}, {Act: "hasty", Of: 1},
 	}},
 	{Name: "hand-over", Goroutines: 4, Keys: []string{"hand-over"}, Acts: []fight.Weight{{Act: "lock", Of: 2}, {Act: "fenced", Of: 1}}},
 	{Name: "fair", Goroutines: 3, Keys: fight.Keys("fair/", 2), Fair: true, Acts: []fight.Weight{{Act: "lock", Of: 1}, {Act: "fenced", Of: 2}}},

@@ -68,10 +68,18 @@ func (w *writing) run() error {
 }
 
 func (w *writing) body(ctx context.Context, tx *sql.Tx) error {
-	key, d := w.lock.Key(), w.Database
 	if err := w.enter(ctx, tx); err != nil {
 		return err
 	}
+	if err := w.write(ctx, tx, w.lock.Key(), w.lock.Token()); err != nil || !w.leave || w.first {
+		return err
+	}
+	return w.unlock(ctx, tx)
+}
+
+// write counts in a transaction that has checked the lock.
+func (w *writing) write(ctx context.Context, tx *sql.Tx, key string, token int64) error {
+	d := w.Database
 	if err := tx.QueryRowContext(ctx, d.SQL(`SELECT n FROM {}counter WHERE k = ?`), key).Scan(&w.value); err != nil {
 		return err
 	}
@@ -81,11 +89,8 @@ func (w *writing) body(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, d.SQL(`INSERT INTO {}journal (op, k, v, token, process, holder) VALUES (?, ?, ?, ?, ?, ?)`),
-		w.op, key, w.value, w.lock.Token(), w.name, w.got.serial)
-	if err != nil || !w.leave || w.first {
-		return err
-	}
-	return w.unlock(ctx, tx)
+		w.op, key, w.value, token, w.name, w.got.serial)
+	return err
 }
 
 // enter makes sure that the lock is held until the transaction ends.

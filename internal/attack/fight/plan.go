@@ -79,7 +79,7 @@ func storm(goroutines int) Crew {
 
 // mixed is everything else that a client can do, on keys of its own and on the storm's.
 func mixed(bridge bool) []Crew {
-	acts := []Weight{{"try", 2}, {"lock", 4}, {"fenced", 4}, {"leave", 3}, {"all", 3}, {"short", 3}, {"hasty", 2}, {"late", 1}}
+	acts := []Weight{{"try", 2}, {"lock", 4}, {"fenced", 4}, {"leave", 3}, {"section", 4}, {"all", 3}, {"short", 3}, {"hasty", 2}, {"late", 1}}
 	crews := []Crew{
 		{Name: "mixed", Goroutines: 14, Acts: acts, Keys: Keys("mixed/", 5)},
 		{Name: "brink", Goroutines: 6, Acts: []Weight{{"brink", 1}}, Keys: Keys("brink/", 4)},
@@ -103,7 +103,7 @@ func mixed(bridge bool) []Crew {
 // readers share keys beside writers, and end their locks in all ways: by a short deadline, after a
 // Downgrade, by MaxHold and forgotten.
 func readers() []Crew {
-	acts := []Weight{{"shared", 3}, {"hurried", 4}, {"downgraded", 2}, {"fenced", 2}}
+	acts := []Weight{{"shared", 3}, {"hurried", 4}, {"downgraded", 2}, {"fenced", 1}, {"section", 1}}
 	return []Crew{
 		{Name: "readers", Goroutines: 8, Acts: acts, Keys: Keys("readers/", 3)},
 		{Name: "ends", Goroutines: 1, Acts: []Weight{{"ends", 1}}, Keys: []string{"ends/"}, Own: true},
