@@ -44,6 +44,7 @@ var clean = []string{
 	"cmd/rowlock/internal/top",
 	"cmd/rowlock/internal/waitlist",
 	"cmd/rowlockvet",
+	"cmd/rowlockvet/golangci",
 	"cmd/rowlockvet/vet",
 	"console",
 	"console/internal/tables",

@@ -15,5 +15,5 @@ import "golang.org/x/tools/go/analysis"
 
 // Analyzers returns all of them.
 func Analyzers() []*analysis.Analyzer {
-	return []*analysis.Analyzer{Dropped, Unlock, Fence}
+	return []*analysis.Analyzer{Dropped, Unlock, Fence, OuterContext, Token, Loop}
 }

@@ -29,6 +29,11 @@ func TestWrongProgramsAreFoundAndRightOnesPass(t *testing.T) {
 	analysistest.Run(t, analysistest.TestData(), together, "programs/...")
 }
 
+// What a fix writes is in fixes.go.golden.
+func TestFixes(t *testing.T) {
+	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), together, "fixes")
+}
+
 func TestTheAnalyzersAreValid(t *testing.T) {
 	if err := analysis.Validate(vet.Analyzers()); err != nil {
 		t.Error(err)

@@ -118,6 +118,23 @@ func rightBeforeAndAfter(ctx context.Context, db *sql.DB, locks *rowlock.Client)
 	return later.Commit()
 }
 
+func rightLater(ctx context.Context, db *sql.DB, locks *rowlock.Client) error {
+	return locks.Do(ctx, "account/7", func(ctx context.Context, l *rowlock.Lock) error {
+		tx, err := db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		write := func() error {
+			_, err := tx.ExecContext(ctx, "UPDATE account SET balance = balance - 5 WHERE id = 7")
+			return err
+		}
+		if err := l.Fence(ctx, tx); err != nil {
+			return err
+		}
+		return write()
+	})
+}
+
 func rightSometimes(ctx context.Context, db *sql.DB, locks *rowlock.Client, fenced bool) error {
 	return locks.Do(ctx, "account/7", func(ctx context.Context, l *rowlock.Lock) error {
 		tx, err := db.BeginTx(ctx, nil)

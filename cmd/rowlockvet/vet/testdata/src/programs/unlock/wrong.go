@@ -52,6 +52,15 @@ func loop(ctx context.Context, locks *rowlock.Client) error {
 	}
 }
 
+func forever(ctx context.Context, locks *rowlock.Client) {
+	for {
+		l, err := locks.TryLock(ctx, "k") // want `l is not unlocked on the path to line \d+`
+		if err == nil && work(ctx) == nil {
+			_ = l.Unlock(ctx)
+		}
+	}
+}
+
 func permit(ctx context.Context, sem *semaphore.Semaphore) {
 	p, err := sem.Acquire(ctx, 1) // want `p is not unlocked on the path to line \d+, .*: defer p.Release`
 	if err == nil {
