@@ -295,10 +295,10 @@ func (c *Client) renewFailed(ctx context.Context, err error, leases int) {
 }
 
 // expired is what is called when a lease is found that ran out: nil if no caller wants it.
-func (c *Client) expired() func(context.Context, string, int64, *HeldError) {
-	var traced func(context.Context, string, int64, *HeldError)
+func (c *Client) expired() func(context.Context, string, Token, *HeldError) {
+	var traced func(context.Context, string, Token, *HeldError)
 	if c.trace.Has(lease.EventExpired) {
-		traced = func(_ context.Context, key string, token int64, holder *HeldError) {
+		traced = func(_ context.Context, key string, token Token, holder *HeldError) {
 			c.trace.Expired(key, token, holder)
 		}
 	}

@@ -151,7 +151,7 @@ func TestConfigIsCopied(t *testing.T) {
 		cfg := &rowlock.Config{TTL: time.Minute}
 		c := clienttest.Client(t, memstore.New(), cfg)
 		cfg.TTL = time.Second
-		cfg.Hooks.Acquired = func(context.Context, string, int64, time.Duration) {
+		cfg.Hooks.Acquired = func(context.Context, string, rowlock.Token, time.Duration) {
 			t.Error("a hook that was set later is called")
 		}
 		l := clienttest.Take(t, c, "k")

@@ -190,7 +190,7 @@ func (h *hold) lost(cause error) {
 	h.k.events.Lost(l, lease.StoredNote(h.k.cfg.Identity, ""))
 	h.k.trace.Lost(&l, h.note, time.Since(h.since), cause)
 	h.k.cfg.Logger.LogAttrs(&h.ctx, slog.LevelWarn, "rowlock: lock ended",
-		slog.String("key", h.lease.Key), slog.Int64("token", h.lease.Token), slog.Any("cause", cause))
+		slog.String("key", h.lease.Key), slog.Any("token", h.lease.Token), slog.Any("cause", cause))
 	h.afterAcquired(func() {
 		if lost := h.k.cfg.Hooks.Lost; lost != nil {
 			lost(&h.ctx, h.lease.Key, h.lease.Token, cause)
@@ -228,7 +228,7 @@ func (h *hold) leaked() {
 	h.k.counts.leaks.Add(1)
 	h.k.cfg.Logger.LogAttrs(&h.ctx, slog.LevelWarn,
 		"rowlock: a lock was forgotten: its handle is garbage, and Unlock was not called; releasing it",
-		slog.String("key", h.lease.Key), slog.Int64("token", h.lease.Token),
+		slog.String("key", h.lease.Key), slog.Any("token", h.lease.Token),
 		slog.Duration("age", age), slog.String("taken", h.where()))
 	if leaked := h.k.cfg.Hooks.Leaked; leaked != nil {
 		leaked(&h.ctx, h.lease.Key, h.lease.Token, age, h.where())

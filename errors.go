@@ -90,20 +90,20 @@ var (
 	ErrPool = lease.ErrPool
 )
 
-// HeldError is what ErrHeld comes as: who has the key, and for how long.
-type HeldError = lease.HeldError
-
-// DeadlockError is what ErrDeadlock comes as.
-type DeadlockError = lease.DeadlockError
-
-// LimitError names the limit that this process uses and the one in force. Nothing was granted.
-type LimitError = lease.LimitError
-
-// QuotaError says which limit of a Namespace a call would have exceeded. Nothing was sent.
-type QuotaError = lease.QuotaError
-
-// Suspicion is a wait that may never end; see Hooks.Suspected.
-type Suspicion = lease.Suspicion
-
-// Link is one of those who wait for each other.
-type Link = lease.Link
+// The types of these errors, and of what they and the hooks name; see package lease.
+type (
+	// HeldError is what ErrHeld comes as: who has the key, and for how long.
+	HeldError = lease.HeldError
+	// DeadlockError is what ErrDeadlock comes as.
+	DeadlockError = lease.DeadlockError
+	// LimitError names the limit that this process uses and the one in force. Nothing was granted.
+	LimitError = lease.LimitError
+	// QuotaError says which limit of a Namespace a call would have exceeded. Nothing was sent.
+	QuotaError = lease.QuotaError
+	// Suspicion is a wait that may never end; see Hooks.Suspected.
+	Suspicion = lease.Suspicion
+	// Link is one of those who wait for each other.
+	Link = lease.Link
+	// Token is a fencing token: an integer that is a string in JSON and in logs.
+	Token = lease.Token
+)

@@ -34,7 +34,7 @@ import (
 type Hooks struct {
 	// Acquired: a lock was granted after waiting so long. ctx is that of the call. If Acquired
 	// panics, the lock is released.
-	Acquired func(ctx context.Context, key string, token int64, waited time.Duration)
+	Acquired func(ctx context.Context, key string, token Token, waited time.Duration)
 	// Contended: an attempt found the key held. A waiter makes an attempt when the key may be free,
 	// not at each poll. ctx is that of the call.
 	Contended func(ctx context.Context, key string, holder *HeldError)
@@ -46,32 +46,32 @@ type Hooks struct {
 	// store that does not say; then a change shows by the holder's note alone. It is called on the
 	// caller's own goroutine, with the ctx of the call, for each call that waits: a thousand waiters
 	// cost a thousand calls for each change.
-	HolderChanged func(ctx context.Context, key string, token int64, holder *HeldError)
+	HolderChanged func(ctx context.Context, key string, token Token, holder *HeldError)
 	// Expired: a call that waits for key is about to ask for it, because the last holder's lease ran
 	// out and was not released: its process has died, hangs, or is cut off. holder.Remaining is how
 	// long ago, as a negative number. ctx is that of the call.
 	//
 	// It is what a poll has read. An attempt does not learn whether the key was released or had
 	// expired, so that TryLock, and a call of Lock that gets the key at once, tell nothing.
-	Expired func(ctx context.Context, key string, token int64, holder *HeldError)
+	Expired func(ctx context.Context, key string, token Token, holder *HeldError)
 	// Releasing: the client is about to ask the store to free the key, for Unlock, Close, or the
 	// release of a lock that had leaked. The next holder's Acquired may come before the store has
 	// answered, and so before Released: metrics of hand-overs begin here. It is not called for a
 	// key that MinHold keeps locked, until UnlockNow frees it, nor for one that UnlockTx frees. ctx
 	// is as for Released.
-	Releasing func(ctx context.Context, key string, token int64)
+	Releasing func(ctx context.Context, key string, token Token)
 	// Released: the lock ended by Unlock, UnlockTx, Close, or the release of a lock that had leaked,
 	// after it was held so long. After UnlockFailed the key may still be locked. ctx is that of
 	// Unlock. It is that of LockAll for keys that LockAll got and could not keep, and the lock's
 	// context if no call of Unlock has ended the lock.
-	Released func(ctx context.Context, key string, token int64, held time.Duration)
+	Released func(ctx context.Context, key string, token Token, held time.Duration)
 	// UnlockFailed: the row of a lock that has ended could not be released in time; err is
 	// ErrUnknown. The client goes on trying, and the key is free when the lease expires at the
 	// latest. Released is called too, unless Lost was. ctx is as for Released.
-	UnlockFailed func(ctx context.Context, key string, token int64, err error)
+	UnlockFailed func(ctx context.Context, key string, token Token, err error)
 	// Lost: a lock ended otherwise than by its holder; cause is ErrLost, ErrMaxHold or
 	// ErrIdle. An Unlock that comes later adds no event.
-	Lost func(ctx context.Context, key string, token int64, cause error)
+	Lost func(ctx context.Context, key string, token Token, cause error)
 	// Forced: an operator took a lost lock of this client away; f is the record, and f.Key is the
 	// full key. Lost was called before. It is what a read of the records has found soon after the
 	// loss: a store without records tells nothing, and a read that fails is not repeated. ctx is
@@ -80,7 +80,7 @@ type Hooks struct {
 	// Leaked: the handle of a lock became garbage without Unlock; the lock was held for age and is
 	// being released: Released or Lost follows. taken is the call stack that took it, with
 	// Config.Debug.
-	Leaked func(ctx context.Context, key string, token int64, age time.Duration, taken string)
+	Leaked func(ctx context.Context, key string, token Token, age time.Duration, taken string)
 	// Suspected: a call has waited for more than 5 s for a key that this client has held all the
 	// time, or this process is one of several that hold keys and wait for each other's. Contexts do
 	// not say whether that is a deadlock, so nothing is done about it. It is told once for the same
@@ -143,39 +143,30 @@ func (h Hooks) released(q *tell.Queue) Hooks {
 }
 
 func then2[A, B any](f, g func(A, B)) func(A, B) {
-	if f == nil || g == nil {
-		return either(f, f == nil, g)
-	}
-	return func(a A, b B) { f(a, b); g(a, b) }
+	return either(f, f == nil, g, g == nil, func(a A, b B) { f(a, b); g(a, b) })
 }
 
 func then3[A, B, C any](f, g func(A, B, C)) func(A, B, C) {
-	if f == nil || g == nil {
-		return either(f, f == nil, g)
-	}
-	return func(a A, b B, c C) { f(a, b, c); g(a, b, c) }
+	return either(f, f == nil, g, g == nil, func(a A, b B, c C) { f(a, b, c); g(a, b, c) })
 }
 
 func then4[A, B, C, D any](f, g func(A, B, C, D)) func(A, B, C, D) {
-	if f == nil || g == nil {
-		return either(f, f == nil, g)
-	}
-	return func(a A, b B, c C, d D) { f(a, b, c, d); g(a, b, c, d) }
+	return either(f, f == nil, g, g == nil, func(a A, b B, c C, d D) { f(a, b, c, d); g(a, b, c, d) })
 }
 
 func then5[A, B, C, D, E any](f, g func(A, B, C, D, E)) func(A, B, C, D, E) {
-	if f == nil || g == nil {
-		return either(f, f == nil, g)
-	}
-	return func(a A, b B, c C, d D, e E) { f(a, b, c, d, e); g(a, b, c, d, e) }
+	return either(f, f == nil, g, g == nil, func(a A, b B, c C, d D, e E) { f(a, b, c, d, e); g(a, b, c, d, e) })
 }
 
-// either returns the hook that is there.
-func either[F any](f F, missing bool, g F) F {
-	if missing {
+// either returns the hook that is there, or the one that calls both.
+func either[F any](f F, noF bool, g F, noG bool, both F) F {
+	switch {
+	case noF:
 		return g
+	case noG:
+		return f
 	}
-	return f
+	return both
 }
 
 // Waiting is what a caller of Lock can show while it waits: "behind nightly-report on web-3, 2

@@ -22,16 +22,16 @@ type told chan string
 func (h told) hooks() rowlock.Hooks {
 	say := func(format string, args ...any) { h <- fmt.Sprintf(format, args...) }
 	return rowlock.Hooks{
-		Acquired: func(_ context.Context, key string, token int64, waited time.Duration) {
+		Acquired: func(_ context.Context, key string, token lease.Token, waited time.Duration) {
 			say("acquired %s %d after %v", key, token, waited.Round(time.Second))
 		},
 		Contended: func(_ context.Context, key string, holder *rowlock.HeldError) {
 			say("contended %s %q %v", key, holder.Note, holder.Remaining)
 		},
-		Released: func(_ context.Context, key string, token int64, held time.Duration) {
+		Released: func(_ context.Context, key string, token lease.Token, held time.Duration) {
 			say("released %s %d after %v", key, token, held)
 		},
-		Lost: func(_ context.Context, key string, token int64, cause error) {
+		Lost: func(_ context.Context, key string, token lease.Token, cause error) {
 			say("lost %s %d: %v", key, token, cause)
 		},
 		RenewFailed: func(_ context.Context, err error, leases int) { say("failed %d: %v", leases, err) },

@@ -46,7 +46,7 @@ func (l *Lock) Key() string { return l.h.space.Own(l.h.lease.Key) }
 // Token is the fencing token: larger than every token granted for this key before, for ever. Where
 // data is in another database than the lock, or in an object store, package tokenfence keeps it
 // beside the data and refuses a write with a smaller one.
-func (l *Lock) Token() int64 { return l.h.lease.Token }
+func (l *Lock) Token() Token { return l.h.lease.Token }
 
 // Context ends when the lock does. context.Cause of it is then ErrUnlocked, ErrLost, ErrMaxHold or
 // ErrIdle. It carries the values of the context given to Lock, but not its cancellation or

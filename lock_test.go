@@ -40,7 +40,7 @@ func TestTryLockNamesTheHolder(t *testing.T) {
 
 func TestTokensGrow(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
-		last := int64(0)
+		last := lease.Token(0)
 		for range 10 {
 			l := clienttest.Take(t, c, "k")
 			if l.Key() != "k" || l.Token() <= last {

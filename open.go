@@ -134,11 +134,11 @@ func openTable(
 }
 
 // eraTeller logs eras, except those of a file, where each opening may begin one.
-func eraTeller(logger *slog.Logger, d *sqlstore.Dialect) func(start int64) {
+func eraTeller(logger *slog.Logger, d *sqlstore.Dialect) func(start Token) {
 	if d.OneWriter {
 		return nil
 	}
-	return func(start int64) {
+	return func(start Token) {
 		logger.Info("rowlock: the database's server was started or restored, or another has taken "+
 			"its place; tokens go on above all that it may have forgotten",
 			"server", d.Name(), "tokens_above", start)

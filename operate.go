@@ -22,7 +22,7 @@ type Force struct {
 	By string
 	// Token is the one that the operator has seen, so that a later holder keeps its lock. 0 takes the
 	// key from whichever holder it has.
-	Token int64
+	Token Token
 	// Evict ends the session of a fenced transaction that is under way, as Config.EvictAfter does: it
 	// is rolled back. The session of another database user, a prepared transaction and one on SQLite
 	// go on, and ErrBusy names them.
@@ -59,7 +59,7 @@ func (c *Client) ForceRelease(ctx context.Context, key string, f Force) (lease.F
 	}
 	identity, note := lease.SplitNote(done.Note)
 	c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: lock taken from its holder",
-		slog.String("key", r.Key), slog.Int64("token", done.Lease.Token),
+		slog.String("key", r.Key), slog.Any("token", done.Lease.Token),
 		slog.String("holder", lease.Describe(identity, note)), slog.String("by", r.By),
 		slog.String("reason", r.Reason))
 	tell.Of(c.cfg.Logger).Flush(time.Second) // an operator's program may end now

@@ -93,7 +93,7 @@ func TestWaitersOfAClientAreServedInOrderByHandOver(t *testing.T) {
 			t.Errorf("served in the order %v", q.Order)
 		}
 		for i, token := range q.Tokens {
-			if want := l.Token() + int64(i) + 1; token != want {
+			if want := l.Token() + lease.Token(i) + 1; token != want {
 				t.Fatalf("waiter %d has token %d, want %d", i, token, want)
 			}
 		}

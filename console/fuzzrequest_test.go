@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -36,7 +35,7 @@ func FuzzRequestOfAnybody(f *testing.F) {
 		}
 		defer func() { _ = l.Unlock(t.Context()) }()
 		// The test's own token: a form that names another takes nothing.
-		query = strings.Replace(query, "token=1", "token="+strconv.FormatInt(l.Token(), 10), 1)
+		query = strings.Replace(query, "token=1", "token="+l.Token().String(), 1)
 		ctx, end := context.WithCancel(t.Context())
 		defer end()
 		if path == "/events" {

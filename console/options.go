@@ -59,7 +59,7 @@ type Event struct {
 	// Kind is a word or a few, such as "granted" or "expired".
 	Kind string
 	// Token is that of the lease, or 0 if it is not known.
-	Token int64
+	Token lease.Token
 	// Identity and Note are the holder's, and Detail what else is known. Any bytes do.
 	Identity, Note, Detail string
 }

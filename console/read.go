@@ -166,7 +166,7 @@ func (p keyPage) MoreWaiters() bool { return len(p.Waiters) == mostWaiters }
 func (p keyPage) MoreMembers() bool { return len(p.Members) == mostMembers }
 
 // Takes is the token of a lease that the viewer may take, or 0.
-func (p keyPage) Takes() int64 {
+func (p keyPage) Takes() lease.Token {
 	if p.Write && p.Record.Held {
 		return p.Record.Token
 	}

@@ -20,7 +20,7 @@ import (
 // form takes a key from its holder.
 type form struct {
 	Key             string
-	Token           int64
+	Token           lease.Token
 	Confirm, Reason string
 	Error           string
 }
@@ -83,8 +83,8 @@ func readForm(r *http.Request) (*form, error) {
 	if err != nil {
 		return nil, errors.New("the form names no key")
 	}
-	token, err := strconv.ParseInt(r.PostForm.Get("token"), 10, 64)
-	if err != nil || token < 1 {
+	var token lease.Token
+	if err := token.UnmarshalText([]byte(r.PostForm.Get("token"))); err != nil || token < 1 {
 		return nil, errors.New("the form names no token")
 	}
 	return &form{
@@ -121,7 +121,7 @@ func (c *Console) take(r *http.Request, f *form) (lease.Forced, int, error) {
 	done, err := c.client.ForceRelease(ctx, f.Key,
 		rowlock.Force{By: by, Reason: f.Reason, Token: f.Token})
 	c.o.Logger.LogAttrs(ctx, slog.LevelInfo, "rowlock: console: forced release",
-		slog.String("key", f.Key), slog.Int64("token", f.Token), slog.String("by", by),
+		slog.String("key", f.Key), slog.Any("token", f.Token), slog.String("by", by),
 		slog.String("reason", f.Reason), slog.Any("error", err))
 	switch {
 	case err == nil:

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -19,7 +18,7 @@ import (
 // taking is the form that takes a lock.
 func taking(l *rowlock.Lock, confirm, reason string) url.Values {
 	return url.Values{
-		"key": {keytext.Show(l.Key())}, "token": {strconv.FormatInt(l.Token(), 10)},
+		"key": {keytext.Show(l.Key())}, "token": {l.Token().String()},
 		"confirm": {confirm}, "reason": {reason},
 	}
 }
@@ -75,7 +74,7 @@ func TestWhatWasNotTypedIsNotTaken(t *testing.T) {
 }
 
 // isHeld fails the test unless a key is held with a token.
-func (b *bed) isHeld(key string, token int64) {
+func (b *bed) isHeld(key string, token lease.Token) {
 	b.Helper()
 	found, err := b.client.Inspect(b.Context(), rowlockFilter(key))
 	if err != nil || len(found) != 1 || !found[0].Held || found[0].Token != token {

@@ -24,7 +24,7 @@ type record struct {
 	drain time.Duration
 
 	mu     sync.Mutex
-	last   int64
+	last   lease.Token
 	terms  int
 	leads  map[int]*running // by candidate
 	causes map[string]int
@@ -37,7 +37,7 @@ type running struct {
 }
 
 // begin notes that a candidate leads. None other may lead then, nor drain.
-func (r *record) begin(candidate int, ctx context.Context, term int64) *running {
+func (r *record) begin(candidate int, ctx context.Context, term lease.Token) *running {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.leads[candidate] != nil {

@@ -13,7 +13,7 @@ import (
 // Term is a leadership as others see it. The zero Term says that no candidate leads.
 type Term struct {
 	// Number is the term: the fencing token of the leader's lock. Later terms have larger numbers.
-	Number int64
+	Number lease.Token
 	// Identity is that of the leader's client, and Note the one given with [With]. Both are as they
 	// were found: quote them in a log, as lease.Describe does.
 	Identity, Note string

@@ -20,7 +20,7 @@ import (
 func TestObserveTellsEachLeader(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		ctx, stop := context.WithCancel(t.Context())
-		var seen []int64
+		var seen []lease.Token
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -44,8 +44,8 @@ func TestObserveTellsEachLeader(t *testing.T) {
 		stop()
 		<-done
 		// That there is no leader between two is brief, and may be missed.
-		seen = slices.DeleteFunc(seen[1:], func(n int64) bool { return n == 0 })
-		if want := []int64{first.term, second.term}; !slices.Equal(seen, want) {
+		seen = slices.DeleteFunc(seen[1:], func(n lease.Token) bool { return n == 0 })
+		if want := []lease.Token{first.term, second.term}; !slices.Equal(seen, want) {
 			t.Errorf("observed %v, want %v", seen, want)
 		}
 	})

@@ -29,7 +29,7 @@ type candidate struct {
 type leading struct {
 	ctx  context.Context
 	l    *rowlock.Lock
-	term int64
+	term lease.Token
 	end  chan error
 }
 

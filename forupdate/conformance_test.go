@@ -76,7 +76,7 @@ func harness(t *testing.T, e *testdb.Env) locktest.Harness {
 		},
 		Another:  func(tb testing.TB, _ lease.Store) lease.Store { return store(tb) },
 		Expire:   func(tb testing.TB, _ lease.Store, key string) { all.silence(tb, e, key) },
-		SetToken: func(tb testing.TB, _ lease.Store, key string, token int64) { e.SetToken(tb, key, token) },
+		SetToken: func(tb testing.TB, _ lease.Store, key string, token lease.Token) { e.SetToken(tb, key, token) },
 		Begin:    func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },
 		Foreign:  func(tb testing.TB) locktest.Tx { return begin(tb, other) },
 		Load:     300 * time.Millisecond,

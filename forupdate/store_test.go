@@ -110,7 +110,7 @@ func TestALeaseAndATransactionRefuseEachOthersKeys(t *testing.T) {
 func TestTokensGrowAcrossCrashesAndSweeps(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		s := open(t, e.DB, e)
-		last := int64(0)
+		last := lease.Token(0)
 		for round := range 6 {
 			l := hold(t, s, "k")
 			if l.Token <= last {

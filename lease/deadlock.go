@@ -12,7 +12,7 @@ import (
 type DeadlockError struct {
 	// Key is what the call waits for, and Token that of the lock that is held.
 	Key   string
-	Token int64
+	Token Token
 	// Where is the call stack that took it, one call in a line, with rowlock.Config.Debug. It is
 	// empty for a lock of another call chain.
 	Where string
@@ -26,7 +26,7 @@ type DeadlockError struct {
 type Link struct {
 	// Key is what it waits for. The next holds it with Token.
 	Key   string
-	Token int64
+	Token Token
 	// Identity is that of its client, as its row has it: any client may have written it.
 	Identity string
 	// Waited is for how long it has waited, by the store's clock.
@@ -111,7 +111,7 @@ type Edge struct {
 	From, To Owner
 	// Key is held by To with Token.
 	Key   string
-	Token int64
+	Token Token
 	// Identity is that of From.
 	Identity string
 	// Since is when From began to wait and Until when its record expires, by the store's clock,

@@ -36,7 +36,7 @@ type ForceReleaser interface {
 type ForceRequest struct {
 	Key string
 	// Token is of the lease to end, as the operator saw it. 0 ends whichever lease the row names.
-	Token int64
+	Token Token
 	// By names the operator: 1 to [MaxIdentity] bytes of UTF-8.
 	By string
 	// Reason is 1 to [MaxReason] bytes of UTF-8.
@@ -56,7 +56,7 @@ type Forced struct {
 	// Note is as in [Record]: the identity of the client that held the key, a tab and its note.
 	Note string
 	// Raised is the token that the key had afterwards. The next grant is above it.
-	Raised int64
+	Raised Token
 	// At is when, by the store's clock.
 	At time.Time
 	// Session is the user that the database knows the operator's session as, beside By, which anyone

@@ -48,7 +48,7 @@ type Roamer interface {
 }
 
 // Epoch is the epoch of a token.
-func Epoch(token int64) int64 { return token >> EpochShift }
+func Epoch(token Token) int64 { return int64(token) >> EpochShift }
 
 // EpochStart returns the token at which an epoch begins. Tokens granted in the epoch are larger.
-func EpochStart(epoch int64) int64 { return epoch << EpochShift }
+func EpochStart(epoch int64) Token { return Token(epoch) << EpochShift }

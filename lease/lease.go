@@ -32,15 +32,10 @@ type Lease struct {
 	Owner Owner
 	// Token is the fencing token. In a Release it may be 0, which stands for any token of this
 	// owner: an attempt whose reply was lost does not know its token.
-	Token int64
+	Token Token
 	// Shared says that the owner is one of the members that hold the key together; see [Sharer].
 	Shared bool
 }
-
-// MaxToken is the first token that is never granted. A store refuses with [ErrTokenExhausted] so
-// that the number cannot overflow: PostgreSQL and MySQL would fail, and SQLite would go on in
-// floating point without an error.
-const MaxToken int64 = 1<<63 - 1<<20
 
 // EpochShift is the bit at which the epoch of a token begins: token = epoch<<EpochShift | counter.
 // The epoch grows when a key moves to a cluster or back, and when an era begins. A store grants one
@@ -77,7 +72,7 @@ type Acquired struct {
 	// Granted says that the request's owner holds the key with Token. False is an answer, not a
 	// failure: Holder describes the present holder.
 	Granted bool
-	Token   int64
+	Token   Token
 	// Holder describes the present holder if Granted is false.
 	Holder Holder
 	// Doubtful says that an earlier try of this very request had an unknown outcome. A delayed copy

@@ -56,18 +56,18 @@ const teamMark = "rowlockT"
 
 // Team is the owner of a row that a team with this token holds. A key has each token once, so that
 // key and token name the team.
-func Team(token int64) (team Owner) {
+func Team(token Token) (team Owner) {
 	copy(team[:], teamMark)
 	binary.BigEndian.PutUint64(team[len(teamMark):], uint64(token))
 	return team
 }
 
 // TeamToken returns the token of a team.
-func TeamToken(team Owner) (token int64, ok bool) {
+func TeamToken(team Owner) (token Token, ok bool) {
 	if string(team[:len(teamMark)]) != teamMark {
 		return 0, false
 	}
-	return int64(binary.BigEndian.Uint64(team[len(teamMark):])), true
+	return Token(binary.BigEndian.Uint64(team[len(teamMark):])), true
 }
 
 // CheckDowngrade returns an error for a downgrade that every store refuses.

@@ -128,7 +128,7 @@ type Raiser interface {
 type RaiseRequest struct {
 	Lease
 	// To is at least the token of the lease, and below [MaxToken].
-	To int64
+	To Token
 }
 
 // Raised is the answer to one RaiseRequest.

@@ -38,7 +38,7 @@ type TraceEvent struct {
 	// ID orders events of the same time. Those of one client count up by one.
 	ID int64
 	// Token and Owner are of the lease that the event is about: 0 if that is not known.
-	Token int64
+	Token Token
 	Owner Owner
 	// Identity and Note are its holder's, as in [HeldError].
 	Identity, Note string
@@ -163,7 +163,7 @@ type Event struct {
 	Kind EventKind
 	Key  string
 	// Token is that of the grant: of the new holder, or of the one that held the key before.
-	Token int64
+	Token Token
 	// Identity and Note are that holder's, as in HeldError.
 	Identity, Note string
 	// Remaining is, of a key that is held, how long the lease still lasts unless renewed.

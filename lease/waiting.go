@@ -118,7 +118,7 @@ type Place struct {
 	// Granted says that the key was passed on to the waiter. Token and Remaining are its lease's.
 	// Otherwise Token is that of the key's last grant, or 0 if it is unknown.
 	Granted bool
-	Token   int64
+	Token   Token
 	// Remaining is the time to expiry by the store's clock, of the waiter's own lease if Granted
 	// and of the holder's otherwise. 0 or less: the key is free or has expired, and the head of the
 	// queue may claim it.
@@ -144,7 +144,7 @@ type Passed struct {
 	// To is the new holder, with Token. It is the zero Owner if no ticket waited. It is also zero
 	// if an earlier try had an unknown outcome, so that the new holder is unknown.
 	To    Owner
-	Token int64
+	Token Token
 	Err   error
 }
 

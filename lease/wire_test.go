@@ -39,7 +39,7 @@ func TestNumbersInRowsAreAsReleased(t *testing.T) {
 	for _, epoch := range []int64{0, 1, 2, 255, lease.Epoch(lease.MaxToken)} {
 		for _, counter := range []int64{0, 1, 1<<lease.EpochShift - 1} {
 			name := fmt.Sprintf("token of epoch %d counter %d", epoch, counter)
-			f.Add(name, "%d", lease.EpochStart(epoch)|counter)
+			f.Add(name, "%d", lease.EpochStart(epoch)|lease.Token(counter))
 		}
 	}
 
@@ -59,7 +59,8 @@ func TestNumbersInRowsAreAsReleased(t *testing.T) {
 
 func TestTokensInRowsAreRead(t *testing.T) {
 	for _, v := range wire.Read(t, wireFile, "token of ") {
-		var epoch, counter, token int64
+		var epoch, counter int64
+		var token lease.Token
 		_, err := fmt.Sscanf(v.Name+" "+v.Value, "epoch %d counter %d %d", &epoch, &counter, &token)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +68,7 @@ func TestTokensInRowsAreRead(t *testing.T) {
 		if got := lease.Epoch(token); got != epoch {
 			t.Errorf("token %d is of epoch %d, want %d", token, got, epoch)
 		}
-		if got := token - lease.EpochStart(epoch); got != counter {
+		if got := int64(token - lease.EpochStart(epoch)); got != counter {
 			t.Errorf("token %d has counter %d, want %d", token, got, counter)
 		}
 	}

@@ -85,7 +85,7 @@ func fenceRefuses(r *rig) {
 	r.fencer()
 	r.wantFenced(lease.Lease{Key: "k", Owner: lease.NewOwner(), Token: 1})
 	first := r.take("k")
-	for _, token := range []int64{0, first.Token - 1, first.Token + 1} {
+	for _, token := range []lease.Token{0, first.Token - 1, first.Token + 1} {
 		r.wantFenced(lease.Lease{Key: "k", Owner: first.Owner, Token: token})
 	}
 	for _, owner := range []lease.Owner{lease.NewOwner(), {}} {

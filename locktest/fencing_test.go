@@ -242,7 +242,7 @@ func fencingHarness(open func() lease.Store) Harness {
 	return Harness{
 		Open:     func(testing.TB) lease.Store { return open() },
 		Expire:   func(_ testing.TB, s lease.Store, key string) { s.(based).base().Expire(key) },
-		SetToken: func(_ testing.TB, s lease.Store, key string, n int64) { s.(based).base().SetToken(key, n) },
+		SetToken: func(_ testing.TB, s lease.Store, key string, n lease.Token) { s.(based).base().SetToken(key, n) },
 		ExpireTicket: func(_ testing.TB, s lease.Store, key string, waiter lease.Owner) {
 			s.(based).base().ExpireTicket(key, waiter)
 		},

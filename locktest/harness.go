@@ -25,7 +25,7 @@ type Harness struct {
 	// saves the suite from sleeping.
 	Expire func(tb testing.TB, s lease.Store, key string)
 	// SetToken writes token into key's row, which exists. nil skips properties of the last tokens.
-	SetToken func(tb testing.TB, s lease.Store, key string, token int64)
+	SetToken func(tb testing.TB, s lease.Store, key string, token lease.Token)
 
 	// ExpireTicket ends a waiter's ticket, as if its TTL had passed. AgeTicket makes it older, as
 	// if the waiter had joined earlier by that much. nil skips the properties that need them.

@@ -38,7 +38,7 @@ type reply struct {
 	// yes: granted, extended, or released rather than gone.
 	yes bool
 	// token is the one granted.
-	token int64
+	token lease.Token
 	// vague: not granted although the holder's time was unknown, or a busy renewal. It says less
 	// than a refusal.
 	vague bool
@@ -47,7 +47,7 @@ type reply struct {
 // keyState is the state of one key.
 type keyState struct {
 	owner lease.Owner
-	token int64
+	token lease.Token
 	// live: there is an owner and its lease has not ended.
 	live bool
 	// guess: the token was granted in an answer that was lost. It is token or more.

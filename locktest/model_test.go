@@ -105,10 +105,10 @@ func parseCall(t *testing.T, words []string) porcupine.Operation {
 	return porcupine.Operation{Input: c, Output: r}
 }
 
-func number(t *testing.T, text string) int64 {
+func number(t *testing.T, text string) lease.Token {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return lease.Token(n)
 }

@@ -40,32 +40,32 @@ var edgeFlaws = []flaw{
 		}
 	}, []string{"no more edges are read than asked for"}},
 	{"an edge needs no record of the holder", func(m *mutant) {
-		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, int64, bool) {
+		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, lease.Token, bool) {
 			row, ok := m.row(key)
 			return row.Owner, row.Token, ok && row.Held
 		})
 	}, []string{"an edge needs a record of the holder"}},
 	{"an edge needs the key only, whatever token its row has", func(m *mutant) {
-		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, int64, bool) {
+		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, lease.Token, bool) {
 			row, ok := m.row(key)
 			h, _, found := n.holder(key, 0)
 			return h, row.Token, ok && row.Held && found
 		})
 	}, []string{"an edge needs the token that the key's row has now, on both sides"}},
 	{"an edge needs what was recorded only", func(m *mutant) {
-		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, int64, bool) {
+		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, lease.Token, bool) {
 			return n.holder(key, 0)
 		})
 	}, []string{"an edge needs the token that the key's row has now, on both sides"}},
 	{"a wait is for the key, whichever owner has it", func(m *mutant) {
-		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, int64, bool) {
+		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, lease.Token, bool) {
 			row, ok := m.row(key)
 			h, token, found := n.holder(key, row.Token)
 			return h, token, ok && row.Held && found
 		})
 	}, []string{"an edge needs the token that the key's row has now, on both sides"}},
 	{"an expired lease counts until it is taken", func(m *mutant) {
-		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, int64, bool) {
+		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, lease.Token, bool) {
 			row, ok := m.row(key)
 			h, token, found := n.holder(key, row.Token)
 			return h, token, ok && !row.Owner.IsZero() && found
@@ -89,7 +89,7 @@ type notes struct {
 }
 
 // holder returns the chain that has recorded the key with a token, or with any for 0.
-func (n *notes) holder(key string, token int64) (lease.Owner, int64, bool) {
+func (n *notes) holder(key string, token lease.Token) (lease.Owner, lease.Token, bool) {
 	for id, c := range n.all {
 		for _, l := range c.Holds {
 			if l.Key == key && (token == 0 || l.Token == token) {
@@ -101,7 +101,7 @@ func (n *notes) holder(key string, token int64) (lease.Owner, int64, bool) {
 }
 
 // naive makes a store whose edges of the chains that are asked for lead where to says.
-func (m *mutant) naive(to func(n *notes, c lease.Chain, key string) (lease.Owner, int64, bool)) {
+func (m *mutant) naive(to func(n *notes, c lease.Chain, key string) (lease.Owner, lease.Token, bool)) {
 	n := &notes{all: make(map[lease.Owner]lease.Chain)}
 	m.eachRecord(func(_ int, c *lease.Chain, _ *lease.Party, _ *time.Duration) bool {
 		n.mu.Lock()

@@ -168,7 +168,7 @@ func (m *mutant) free(l lease.Lease) lease.Released {
 }
 
 // force grants q even if the key is held, and puts token into the row unless it is 0.
-func (m *mutant) force(q lease.AcquireRequest, token int64) lease.Acquired {
+func (m *mutant) force(q lease.AcquireRequest, token lease.Token) lease.Acquired {
 	m.Expire(q.Key)
 	a := m.ask(q)
 	if a.Granted && token != 0 {

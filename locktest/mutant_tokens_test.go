@@ -9,10 +9,10 @@ import (
 
 // ownFloors lets a store start new rows from floors of the mutant's own making: floor is told which
 // rows a sweep removed.
-func ownFloors(floor func(floors map[int]int64, removed lease.Lease)) func(m *mutant) {
+func ownFloors(floor func(floors map[int]lease.Token, removed lease.Lease)) func(m *mutant) {
 	return func(m *mutant) {
 		var mu sync.Mutex
-		floors := make(map[int]int64)
+		floors := make(map[int]lease.Token)
 		m.sweep = func(ctx context.Context, opts lease.SweepOptions) (int64, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -38,11 +38,11 @@ func ownFloors(floor func(floors map[int]int64, removed lease.Lease)) func(m *mu
 
 var tokenFlaws = []flaw{
 	// The reaper that takes the counter with it.
-	{"tokens begin at 1 again after a sweep", ownFloors(func(map[int]int64, lease.Lease) {}), []string{
+	{"tokens begin at 1 again after a sweep", ownFloors(func(map[int]lease.Token, lease.Lease) {}), []string{
 		"tokens grow across release, expiry, takeover, sweeping and re-creation",
 		"tokens go on growing while a sweeper runs",
 	}},
-	{"a floor is the token of the row that was removed last", ownFloors(func(floors map[int]int64, removed lease.Lease) {
+	{"a floor is the token of the row that was removed last", ownFloors(func(floors map[int]lease.Token, removed lease.Lease) {
 		floors[lease.Bucket(removed.Key)] = removed.Token
 	}), []string{"a floor that keys share is never lowered"}},
 	{"tokens wrap", func(m *mutant) {

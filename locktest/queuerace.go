@@ -17,7 +17,7 @@ var queueRaceProperties = []property{
 type turns struct {
 	mu     sync.Mutex
 	holder lease.Owner
-	tokens []int64
+	tokens []lease.Token
 	grants map[lease.Owner]int
 }
 

@@ -38,7 +38,7 @@ func (r *rig) raise(reqs ...lease.RaiseRequest) []lease.Raised {
 }
 
 // wantRaise raises l, or wants it to be gone.
-func (r *rig) wantRaise(l lease.Lease, to int64, gone bool) lease.Lease {
+func (r *rig) wantRaise(l lease.Lease, to lease.Token, gone bool) lease.Lease {
 	r.Helper()
 	got := r.raise(lease.RaiseRequest{Lease: l, To: to})[0]
 	if got.Err != nil || got.Gone != gone {
@@ -51,7 +51,7 @@ func (r *rig) wantRaise(l lease.Lease, to int64, gone bool) lease.Lease {
 func raiseRaises(r *rig) {
 	old := r.take("k")
 	l := old
-	for _, by := range []int64{1, 41, 1 << 33} {
+	for _, by := range []lease.Token{1, 41, 1 << 33} {
 		l = r.wantRaise(l, l.Token+by, false)
 		r.wantHeld(l)
 		if again := r.try(r.there(), "k", l.Owner); !again.Granted || again.Token != l.Token {
@@ -119,7 +119,7 @@ func raiseDead(r *rig) {
 func raiseRefused(r *rig) {
 	l := r.take("k")
 	for _, bad := range []struct {
-		to   int64
+		to   lease.Token
 		want error
 	}{{l.Token - 1, lease.ErrConfig}, {lease.MaxToken, lease.ErrTokenExhausted}} {
 		got := r.raise(lease.RaiseRequest{Lease: l, To: bad.to})[0]
@@ -134,7 +134,7 @@ func raiseInOrder(r *rig) {
 	leases, _ := r.takeAll("d", "a", "c", "b")
 	reqs := make([]lease.RaiseRequest, len(leases))
 	for i, l := range leases {
-		reqs[i] = lease.RaiseRequest{Lease: l, To: l.Token + int64(10*(i+1))}
+		reqs[i] = lease.RaiseRequest{Lease: l, To: l.Token + lease.Token(10*(i+1))}
 	}
 	reqs[2].Owner = lease.NewOwner()
 	for i, got := range r.raise(reqs...) {

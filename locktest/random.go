@@ -111,7 +111,7 @@ func (m *machine) anyTerm(t *rapid.T) lease.Lease {
 	if i := rapid.IntRange(0, 4).Draw(t, "term"); i < len(terms) {
 		return terms[i]
 	}
-	return lease.Lease{Key: key, Owner: m.anyOwner(t), Token: rapid.Int64Range(1, 4).Draw(t, "token")}
+	return lease.Lease{Key: key, Owner: m.anyOwner(t), Token: lease.Token(rapid.Int64Range(1, 4).Draw(t, "token"))}
 }
 
 func (m *machine) expire(key string) {

@@ -90,7 +90,7 @@ func renewSucceeded(r *rig) {
 
 func renewOtherToken(r *rig) {
 	l := r.take("k")
-	for _, token := range []int64{l.Token + 1, l.Token - 1, 0, -l.Token} {
+	for _, token := range []lease.Token{l.Token + 1, l.Token - 1, 0, -l.Token} {
 		other := l
 		other.Token = token
 		r.wantLost(other)

@@ -54,7 +54,7 @@ func membersJoinTogether(r *rig) {
 	reqs := requests("k", "k", "other", "held", "free")
 	reqs = append(reqs, request("k", known.Owner))
 	for i, a := range r.shareAll(reqs...) {
-		want := map[string]int64{"k": k.Token, "other": other.Token}[reqs[i].Key]
+		want := map[string]lease.Token{"k": k.Token, "other": other.Token}[reqs[i].Key]
 		if a.Err != nil || a.Granted != (want > 0) || a.Token != want || a.Possible != (reqs[i].Key == "free") {
 			r.Errorf("share %q in a batch: %+v, want token %d", reqs[i].Key, a, want)
 		}
@@ -77,7 +77,7 @@ func shareRepeatedBehindWish(r *rig) {
 		q.TTL += ttl
 		return q
 	}
-	want := []int64{k.Token, other.Token, 0}
+	want := []lease.Token{k.Token, other.Token, 0}
 	for i, a := range r.shareAll(long("k", known), long("other", known), long("k", lease.NewOwner())) {
 		if a.Granted != (want[i] > 0) || a.Token != want[i] {
 			r.Errorf("request %d behind a wish: %+v, want token %d", i, a, want[i])

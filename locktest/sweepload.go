@@ -70,16 +70,16 @@ func (r *rig) cycle(key string, log *grants) {
 // their order is that of the grants.
 type grants struct {
 	mu     sync.Mutex
-	last   map[string]int64
+	last   map[string]lease.Token
 	inside map[string]bool
 	n      int
 }
 
-func (g *grants) enter(key string, token int64) (wrong string) {
+func (g *grants) enter(key string, token lease.Token) (wrong string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.last == nil {
-		g.last, g.inside = make(map[string]int64), make(map[string]bool)
+		g.last, g.inside = make(map[string]lease.Token), make(map[string]bool)
 	}
 	if g.inside[key] {
 		wrong = "two holders at a time"

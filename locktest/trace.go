@@ -61,7 +61,7 @@ func (r *rig) wantTrace(f lease.TraceFilter, want ...int64) {
 // ago is an event of so long ago.
 func ago(id int64, key string, age time.Duration) lease.TraceEvent {
 	return lease.TraceEvent{
-		Kind: lease.EventGranted, Key: key, At: time.Now().Add(-age), ID: id, Token: id,
+		Kind: lease.EventGranted, Key: key, At: time.Now().Add(-age), ID: id, Token: lease.Token(id),
 		Owner: lease.NewOwner(),
 	}
 }
@@ -71,7 +71,7 @@ func traceAsWritten(r *rig) {
 	first.Kind, first.Identity, first.Note = lease.EventRenewedLate, `host/1/a"b\`, "Füße, 'quoted'\tand {more}"
 	first.Took, first.Detail = 1234567*time.Microsecond, `why: "so"`
 	dropped := lease.TraceEvent{Kind: lease.EventDropped, At: first.At, ID: 2, Dropped: 1 << 40}
-	last := ago(lease.MaxToken, "k", 0)
+	last := ago(int64(lease.MaxToken), "k", 0)
 	last.At = first.At
 	r.write(first, dropped, last)
 	all := r.trace(lease.TraceFilter{})

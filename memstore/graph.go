@@ -16,7 +16,7 @@ type record struct {
 	lease.Chain
 	by           lease.Party
 	since, until time.Time
-	awaits       map[string]int64 // the tokens that its keys had
+	awaits       map[string]lease.Token // the tokens that its keys had
 }
 
 // Record notes what chains hold and wait for. See [lease.Graph].
@@ -47,8 +47,8 @@ func (s *Store) Record(
 	return nil
 }
 
-func (s *Store) tokensLocked(keys []string) map[string]int64 {
-	tokens := make(map[string]int64, len(keys))
+func (s *Store) tokensLocked(keys []string) map[string]lease.Token {
+	tokens := make(map[string]lease.Token, len(keys))
 	for _, key := range keys {
 		if r := s.rows[key]; r != nil {
 			tokens[key] = r.token
@@ -118,7 +118,7 @@ func (s *Store) edgesLocked(now time.Time, c *record) (edges []lease.Edge) {
 	return edges
 }
 
-func (r *record) holds(key string, token int64) bool {
+func (r *record) holds(key string, token lease.Token) bool {
 	return slices.ContainsFunc(r.Holds, func(l lease.Lease) bool {
 		return l.Key == key && l.Token == token
 	})

@@ -61,7 +61,7 @@ func (s *Store) AgeTicket(key string, waiter lease.Owner, by time.Duration) {
 
 // SetToken puts token into key's row, so that the next grant has a larger one. A key without a
 // row gets a free one.
-func (s *Store) SetToken(key string, token int64) {
+func (s *Store) SetToken(key string, token lease.Token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rows[key]

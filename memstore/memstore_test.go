@@ -14,7 +14,7 @@ var harness = locktest.Harness{
 	Expire: func(_ testing.TB, s lease.Store, key string) {
 		s.(*memstore.Store).Expire(key)
 	},
-	SetToken: func(_ testing.TB, s lease.Store, key string, token int64) {
+	SetToken: func(_ testing.TB, s lease.Store, key string, token lease.Token) {
 		s.(*memstore.Store).SetToken(key, token)
 	},
 	ExpireTicket: func(_ testing.TB, s lease.Store, key string, waiter lease.Owner) {

@@ -97,7 +97,7 @@ func (s *Store) Forget(key string) {
 }
 
 // RaiseFloor raises the floor of key's bucket, as a sweep of another key does. For tests.
-func (s *Store) RaiseFloor(key string, floor int64) {
+func (s *Store) RaiseFloor(key string, floor lease.Token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := &s.floors[lease.Bucket(key)]

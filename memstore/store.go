@@ -23,7 +23,7 @@ type Store struct {
 
 	mu      sync.Mutex
 	rows    map[string]*row
-	floors  [lease.Buckets]int64
+	floors  [lease.Buckets]lease.Token
 	queues  map[string]map[lease.Owner]*ticket
 	wishes  map[string]map[lease.Owner]*wish
 	tickets int64              // given out so far
@@ -48,7 +48,7 @@ func New() *Store {
 type row struct {
 	owner   lease.Owner
 	note    string
-	token   int64
+	token   lease.Token
 	home    int
 	granted time.Time
 	expires time.Time
@@ -125,7 +125,7 @@ func (s *Store) acquireLocked(now time.Time, q lease.AcquireRequest) lease.Acqui
 
 // nextLocked returns the token after the row's. Without a row it returns the token above those of
 // all removed rows of the bucket.
-func (s *Store) nextLocked(key string, r *row) int64 {
+func (s *Store) nextLocked(key string, r *row) lease.Token {
 	if r != nil {
 		return r.token + 1
 	}

@@ -43,7 +43,7 @@ func harness(e *testdb.Env) locktest.Harness {
 		Expire: func(tb testing.TB, _ lease.Store, key string) {
 			e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ? AND owner IS NOT NULL`, []byte(key))
 		},
-		SetToken: func(tb testing.TB, _ lease.Store, key string, token int64) { e.SetToken(tb, key, token) },
+		SetToken: func(tb testing.TB, _ lease.Store, key string, token lease.Token) { e.SetToken(tb, key, token) },
 		Begin:    func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },
 		SerialTx: e.Name == "sqlite",
 		// MySQL waits for a second where others wait for a moment.

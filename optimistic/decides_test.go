@@ -34,7 +34,7 @@ type swapped struct {
 	row     string
 	args    func(expires int64, d *sqlstore.Dialect) []any
 	// token is what the row has then; -1: it is gone.
-	token   int64
+	token   lease.Token
 	refuses []string
 }
 
@@ -129,7 +129,7 @@ func expiry(t *testing.T, e *testdb.Env) (at int64) {
 }
 
 // token is that of k, or -1 if it has no row.
-func token(t *testing.T, e *testdb.Env) (n int64) {
+func token(t *testing.T, e *testdb.Env) (n lease.Token) {
 	t.Helper()
 	ok(t, e.DB.QueryRowContext(context.Background(), e.SQL("SELECT COALESCE(MAX(token), -1) FROM {rowlock}")).Scan(&n))
 	return n
@@ -139,7 +139,7 @@ func token(t *testing.T, e *testdb.Env) (n int64) {
 // raised afterwards too. There is none if the floor has no token left.
 func TestARowIsMadeAboveItsFloorAndTheEra(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for _, c := range []struct{ floor, era, want int64 }{
+		for _, c := range []struct{ floor, era, want lease.Token }{
 			{7, 3, 8}, {7, 100, 101}, {lease.MaxToken - 1, 0, -1}, {lease.MaxToken, 0, -1},
 		} {
 			on := session(t, e)
@@ -166,10 +166,10 @@ func TestARowIsMadeAboveItsFloorAndTheEra(t *testing.T) {
 func TestASweepFindsOnlyWhatIsDead(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		on := session(t, e)
-		for set, want := range map[string]int64{"note = 'dead'": 5, moved: -1, lastToken: -1, live: -1} {
+		for set, want := range map[string]lease.Token{"note = 'dead'": 5, moved: -1, lastToken: -1, live: -1} {
 			ready(t, e, "expires_at = {now} - {second}")
 			change(t, e, set)
-			var highest int64
+			var highest lease.Token
 			err := on.QueryRow(t.Context(), e.Dialect.Text("cas-dead"), []any{e.Dialect.List([]string{"k"}), 0}, &highest)
 			if err != nil || highest != want {
 				t.Errorf("%s: the highest token is %d, want %d; %v", set, highest, want, err)

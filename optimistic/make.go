@@ -18,7 +18,7 @@ import (
 // a client that dies between the two would leave a row with an old token, from which the next
 // holder would count.
 func (d swap) make(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (lease.Acquired, error) {
-	var token int64
+	var token lease.Token
 	err := s.InTx(ctx, func() (err error) {
 		token, err = d.insert(ctx, s, r)
 		return err
@@ -31,7 +31,7 @@ func (d swap) make(ctx context.Context, s *conn.Session, r lease.AcquireRequest)
 
 // insert returns sqlstore.ErrRowShape if another was faster, or the server's error of a duplicate,
 // which is a conflict too.
-func (d swap) insert(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (token int64, err error) {
+func (d swap) insert(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (token lease.Token, err error) {
 	key, bucket := []byte(r.Key), lease.Bucket(r.Key)
 	res, err := s.Exec(ctx, d.Text("cas-insert"), key, conn.Bytes(r.Owner), d.AsStored(r.Note),
 		conn.Micros(r.TTL), bucket)
@@ -41,7 +41,7 @@ func (d swap) insert(ctx context.Context, s *conn.Session, r lease.AcquireReques
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
 		return 0, sqlstore.ErrRowShape
 	}
-	var floor int64
+	var floor lease.Token
 	if err := s.QueryRow(ctx, d.Text("cas-made"), []any{bucket, key}, &token, &floor); err != nil {
 		return 0, err
 	}

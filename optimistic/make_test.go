@@ -73,7 +73,7 @@ func raceReaper(t *testing.T, e *testdb.Env) (met bool) {
 		}
 	}()
 	<-late.Arrived() // it has seen that there is no row
-	var last int64
+	var last lease.Token
 	for range 3 {
 		l := hold(t, other, "k")
 		last = l.Token

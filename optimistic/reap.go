@@ -54,7 +54,7 @@ func (d swap) reap(
 func (d swap) reapIn(
 	ctx context.Context, s *conn.Session, bucket int, keys []string, retention time.Duration,
 ) (int64, error) {
-	var highest int64
+	var highest lease.Token
 	dead := []any{d.List(keys), conn.Micros(retention)}
 	if d.OneWriter { // a transaction that reads first may be unable to write
 		if _, err := s.Exec(ctx, d.Text("floor-raise"), 0, bucket); err != nil {
@@ -72,11 +72,11 @@ func (d swap) reapIn(
 
 // raiseFloor reads the floor back, because to delete a row above a floor that did not rise would
 // let its token be granted again.
-func (d swap) raiseFloor(ctx context.Context, s *conn.Session, bucket int, to int64) error {
+func (d swap) raiseFloor(ctx context.Context, s *conn.Session, bucket int, to lease.Token) error {
 	if _, err := s.Exec(ctx, d.Text("floor-raise"), to, bucket); err != nil {
 		return err
 	}
-	var floor int64
+	var floor lease.Token
 	err := s.QueryRow(ctx, d.Text("cas-floor"), []any{bucket}, &floor)
 	if err == nil && floor < to {
 		err = fmt.Errorf("%w: the floor of bucket %d did not rise to %d: is there a trigger or a row "+

@@ -17,7 +17,7 @@ func TestATakerWhoReadLongAgoChangesNothing(t *testing.T) {
 			name, set string
 			args      []any
 			// The last grant, after another read, is higher than the first token by this; 0: none.
-			higher int64
+			higher lease.Token
 		}{
 			{"the token", `token = token + 5`, nil, 6},
 			{"the owner", `owner = ?`, []any{third[:]}, 1},
@@ -47,7 +47,7 @@ func TestATakerWhoReadLongAgoChangesNothing(t *testing.T) {
 			e.Exec(t, `UPDATE {rowlock} SET `+set+` WHERE {key} = ?`, append(c.args, []byte(c.name))...)
 			gate.Release()
 			a := <-got
-			want := int64(0)
+			want := lease.Token(0)
 			if c.higher > 0 {
 				want = l.Token + c.higher
 			}

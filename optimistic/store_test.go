@@ -39,7 +39,7 @@ func TestBothKindsOfClientExcludeEachOther(t *testing.T) {
 			wg      sync.WaitGroup
 			holders atomic.Int32
 			mu      sync.Mutex
-			tokens  []int64
+			tokens  []lease.Token
 			by      [2]int
 		)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -262,7 +262,7 @@ func TestARoleWithoutTheRightToLockWorksAndCannotSweep(t *testing.T) {
 		s, err := optimistic.New(db, e.Dialect, optimistic.Lanes(2))
 		ok(t, err)
 		defer s.Close()
-		last := int64(0)
+		last := lease.Token(0)
 		for range 3 {
 			l := hold(t, s, "k")
 			if l.Token <= last {

@@ -152,7 +152,7 @@ func (d swap) beaten(
 // can take it until tx ends. Two transactions of one holder therefore take turns, while a shared
 // lock would let them run side by side.
 func (d swap) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
-	n, err := tx.Exec(ctx, d.Text("cas-fence"), []any{[]byte(r.Key), conn.Bytes(r.Owner), r.Token})
+	n, err := tx.Exec(ctx, d.Text("cas-fence"), []any{[]byte(r.Key), conn.Bytes(r.Owner), int64(r.Token)})
 	if err == nil && n == 0 {
 		return sql.ErrNoRows
 	}

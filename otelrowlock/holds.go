@@ -6,13 +6,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/lease"
 	"go.opentelemetry.io/otel/trace"
 )
 
 // term is one lock, or all shared locks of one team: readers have the same token.
 type term struct {
 	key   string
-	token int64
+	token lease.Token
 }
 
 // hold is a span that has not ended.

@@ -19,7 +19,7 @@ func (t *Telemetry) Hooks() rowlock.Hooks {
 	}
 }
 
-func (t *Telemetry) expired(ctx context.Context, _ string, _ int64, _ *rowlock.HeldError) {
+func (t *Telemetry) expired(ctx context.Context, _ string, _ rowlock.Token, _ *rowlock.HeldError) {
 	t.made.expired.happened(ctx)
 }
 

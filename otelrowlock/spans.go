@@ -13,7 +13,7 @@ import (
 )
 
 // acquired records the wait, which is over, and begins the hold.
-func (t *Telemetry) acquired(ctx context.Context, key string, token int64, waited time.Duration) {
+func (t *Telemetry) acquired(ctx context.Context, key string, token rowlock.Token, waited time.Duration) {
 	now, class := time.Now(), t.classes.Of(key)
 	began := now.Add(-waited)
 	at, by, passed := t.passed.Acquired(key, token, began)
@@ -48,7 +48,7 @@ func (t *Telemetry) begin(
 	ctx context.Context, of term, now time.Time, class *class, wait trace.Span,
 ) {
 	_, span := t.tracer.Start(ctx, "rowlock hold", trace.WithTimestamp(now), class.spans,
-		trace.WithAttributes(attribute.Int64("rowlock.token", of.token)),
+		trace.WithAttributes(attribute.Stringer("rowlock.token", of.token)),
 		trace.WithLinks(trace.Link{SpanContext: wait.SpanContext()}))
 	t.holds.add(of, hold{span, now, trace.SpanContextFromContext(ctx)})
 }
@@ -68,7 +68,7 @@ func (t *Telemetry) handedOver(
 }
 
 // releasing remembers the release, and the hold that it ends.
-func (t *Telemetry) releasing(_ context.Context, key string, token int64) {
+func (t *Telemetry) releasing(_ context.Context, key string, token rowlock.Token) {
 	var by trace.SpanContext
 	if hold, ok := t.holds.find(term{key, token}); ok {
 		by = hold.span.SpanContext()
@@ -76,7 +76,7 @@ func (t *Telemetry) releasing(_ context.Context, key string, token int64) {
 	t.passed.Releasing(key, token, time.Now(), by)
 }
 
-func (t *Telemetry) released(ctx context.Context, key string, token int64, held time.Duration) {
+func (t *Telemetry) released(ctx context.Context, key string, token rowlock.Token, held time.Duration) {
 	now := time.Now()
 	began := now.Add(-held)
 	pick := func(open []hold) int { return closest(open, began) }
@@ -89,7 +89,7 @@ func (t *Telemetry) released(ctx context.Context, key string, token int64, held 
 
 // lost ends the span with the cause's class alone: an error's text may name the key. Its ctx has
 // the span of the call that took the lock.
-func (t *Telemetry) lost(ctx context.Context, key string, token int64, cause error) {
+func (t *Telemetry) lost(ctx context.Context, key string, token rowlock.Token, cause error) {
 	class := measure.CauseOf(cause)
 	t.made.lost[class].happened(ctx)
 	pick := func(open []hold) int { return child(open, trace.SpanContextFromContext(ctx)) }
@@ -101,7 +101,7 @@ func (t *Telemetry) lost(ctx context.Context, key string, token int64, cause err
 }
 
 // unlockFailed comes before the end of the hold.
-func (t *Telemetry) unlockFailed(_ context.Context, key string, token int64, _ error) {
+func (t *Telemetry) unlockFailed(_ context.Context, key string, token rowlock.Token, _ error) {
 	if hold, ok := t.holds.find(term{key, token}); ok {
 		hold.span.AddEvent("rowlock unlock failed")
 	}
@@ -109,11 +109,11 @@ func (t *Telemetry) unlockFailed(_ context.Context, key string, token int64, _ e
 
 // holderChanged is an event of the span that waits: the ctx is that of the call.
 func (t *Telemetry) holderChanged(
-	ctx context.Context, key string, token int64, _ *rowlock.HeldError,
+	ctx context.Context, key string, token rowlock.Token, _ *rowlock.HeldError,
 ) {
 	span := trace.SpanFromContext(ctx)
 	if span.IsRecording() {
 		span.AddEvent("rowlock holder changed", t.classes.Of(key).spans,
-			trace.WithAttributes(attribute.Int64("rowlock.token", token)))
+			trace.WithAttributes(attribute.Stringer("rowlock.token", token)))
 	}
 }

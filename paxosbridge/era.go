@@ -16,11 +16,11 @@ import (
 type audited struct {
 	Table
 	gate  seam.EraGate
-	admit func(start int64)
+	admit func(start lease.Token)
 	audit func(context.Context) error
 
 	mu      sync.Mutex
-	last    int64 // that is admitted
+	last    lease.Token // that is admitted
 	running *admission
 }
 

@@ -18,7 +18,7 @@ import (
 
 func TestAKeyMovesOutAndBackAndItsTokensGrow(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
-	var last int64
+	var last lease.Token
 	for epoch := int64(0); epoch < 10; epoch += 2 {
 		for range 3 {
 			l := r.hold(r.Bridge, "k", epoch)

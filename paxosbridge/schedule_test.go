@@ -32,7 +32,7 @@ const termTTL = 2 * time.Second
 // term is a lease as its holder knows it: from when until when the holder relied on it.
 type term struct {
 	key               string
-	token             int64
+	token             lease.Token
 	asked, got, until time.Time
 }
 

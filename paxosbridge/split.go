@@ -10,7 +10,7 @@ import (
 
 // isAway reports whether the cluster granted a lease. Each move begins an epoch, so that the
 // table's epochs are even and the cluster's are odd.
-func isAway(token int64) bool { return lease.Epoch(token)%2 == 1 }
+func isAway(token lease.Token) bool { return lease.Epoch(token)%2 == 1 }
 
 // call is a batch call of a store.
 type call[Q, A any] func(context.Context, []Q) ([]A, error)

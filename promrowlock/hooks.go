@@ -19,10 +19,10 @@ func (c *Collector) Hooks() rowlock.Hooks {
 	m := c.made
 	return rowlock.Hooks{
 		Acquired: c.acquired, Released: c.released,
-		Releasing: func(_ context.Context, key string, token int64) {
+		Releasing: func(_ context.Context, key string, token lease.Token) {
 			c.passed.Releasing(key, token, time.Now(), struct{}{})
 		},
-		Expired:   func(context.Context, string, int64, *rowlock.HeldError) { m.expired.Inc() },
+		Expired:   func(context.Context, string, rowlock.Token, *rowlock.HeldError) { m.expired.Inc() },
 		Lost:      c.lost,
 		Forced:    func(context.Context, lease.Forced) { m.forced.Inc() },
 		Suspected: func(context.Context, rowlock.Suspicion) { m.suspected.Inc() },
@@ -34,7 +34,7 @@ func (c *Collector) Hooks() rowlock.Hooks {
 	}
 }
 
-func (c *Collector) acquired(ctx context.Context, key string, token int64, waited time.Duration) {
+func (c *Collector) acquired(ctx context.Context, key string, token lease.Token, waited time.Duration) {
 	now, class := time.Now(), c.classes.Of(key)
 	c.record(ctx, class.wait, waited)
 	if at, _, ok := c.passed.Acquired(key, token, now.Add(-waited)); ok {
@@ -42,11 +42,11 @@ func (c *Collector) acquired(ctx context.Context, key string, token int64, waite
 	}
 }
 
-func (c *Collector) released(ctx context.Context, key string, _ int64, held time.Duration) {
+func (c *Collector) released(ctx context.Context, key string, _ rowlock.Token, held time.Duration) {
 	c.record(ctx, c.classes.Of(key).hold, held)
 }
 
-func (c *Collector) lost(_ context.Context, _ string, _ int64, cause error) {
+func (c *Collector) lost(_ context.Context, _ string, _ rowlock.Token, cause error) {
 	c.made.lost.WithLabelValues(measure.CauseOf(cause)).Inc()
 }
 

@@ -22,7 +22,7 @@ func (a ahead) note(l lease.Lease) {
 
 // of returns the token for the bids of other owners than the one that was ahead: a repeated request
 // must find its lease as it is.
-func (a ahead) of(key string, owner lease.Owner) int64 {
+func (a ahead) of(key string, owner lease.Owner) lease.Token {
 	if l := a[key]; l.Owner != owner && l.Token < lease.MaxToken-1 {
 		return l.Token
 	}
@@ -30,7 +30,7 @@ func (a ahead) of(key string, owner lease.Owner) int64 {
 }
 
 // reached forgets a key whose majority has caught up.
-func (a ahead) reached(key string, token int64) {
+func (a ahead) reached(key string, token lease.Token) {
 	if a[key].Token < token {
 		delete(a, key)
 	}

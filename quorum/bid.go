@@ -20,8 +20,8 @@ type attempt struct {
 // bid is one request on its way to a majority. Store.mu guards it once it was sent.
 type bid struct {
 	lease.AcquireRequest
-	votes []vote // of each member
-	token int64  // that the lease has, or is to have, at a majority
+	votes []vote      // of each member
+	token lease.Token // that the lease has, or is to have, at a majority
 	state state
 	// gone: the lease was released while calls were under way.
 	gone   bool
@@ -42,7 +42,7 @@ const (
 type vote struct {
 	kind   kind
 	flying bool // a call is under way
-	token  int64
+	token  lease.Token
 	sent   time.Time // before the request that was answered yes
 	holder lease.Holder
 	locked bool // no, because the row was locked
@@ -70,7 +70,7 @@ func newBid(q lease.AcquireRequest, members int) *bid {
 
 func (b *bid) refuse(a lease.Acquired) { b.state, b.answer = refused, a }
 
-func (b *bid) lease(token int64) lease.Lease {
+func (b *bid) lease(token lease.Token) lease.Lease {
 	return lease.Lease{Key: b.Key, Owner: b.Owner, Token: token}
 }
 
@@ -112,11 +112,11 @@ func (b *bid) heard(m *member, a lease.Acquired, sent time.Time) {
 // ahead is a token that a member had granted to an earlier owner beyond that owner's. The next
 // token of that member is above it. So the others are raised to that, or it would be ahead for
 // ever.
-func (b *bid) choose(need int, ahead int64) bool {
+func (b *bid) choose(need int, ahead lease.Token) bool {
 	if b.are(yes) < need {
 		return false
 	}
-	most := int64(0)
+	most := lease.Token(0)
 	for i := range b.votes {
 		v := &b.votes[i]
 		if v.kind != yes {
@@ -133,7 +133,7 @@ func (b *bid) choose(need int, ahead int64) bool {
 }
 
 // at is how many members have granted the token.
-func (b *bid) at(token int64) int {
+func (b *bid) at(token lease.Token) int {
 	return b.count(func(v *vote) bool { return v.kind == yes && v.token == token })
 }
 

@@ -50,7 +50,7 @@ func memory(n int) locktest.Harness {
 		Expire: func(_ testing.TB, s lease.Store, key string) {
 			each(s, func(m *memstore.Store) { m.Expire(key) })
 		},
-		SetToken: func(_ testing.TB, s lease.Store, key string, token int64) {
+		SetToken: func(_ testing.TB, s lease.Store, key string, token lease.Token) {
 			each(s, func(m *memstore.Store) { m.SetToken(key, token) })
 		},
 	}

@@ -83,7 +83,7 @@ func (d databases) harness(concurrent bool) locktest.Harness {
 				e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ?`, []byte(key))
 			}
 		},
-		SetToken: func(tb testing.TB, _ lease.Store, key string, token int64) {
+		SetToken: func(tb testing.TB, _ lease.Store, key string, token lease.Token) {
 			settle()
 			for _, e := range d {
 				e.SetToken(tb, key, token)

@@ -181,8 +181,8 @@ func agreed(rows []lease.Record, need int, held bool) lease.Record {
 }
 
 // reached is a token that no grant so far is above: the one that a majority has, or the largest.
-func reached(rows []lease.Record, need int) (token int64) {
-	by := make(map[int64]int)
+func reached(rows []lease.Record, need int) (token lease.Token) {
+	by := make(map[lease.Token]int)
 	for _, r := range rows {
 		if by[r.Token]++; by[r.Token] >= need {
 			return r.Token

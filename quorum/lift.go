@@ -45,7 +45,7 @@ func (s *Store) lift(ctx context.Context, bids []*bid, bound time.Duration) {
 // raise is a bid at one member, on its way from one token to another.
 type raise struct {
 	bid      *bid
-	from, to int64
+	from, to lease.Token
 }
 
 func (r raise) key() string { return r.bid.Key }

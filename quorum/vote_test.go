@@ -67,7 +67,7 @@ func TestARenewalThatTookTooLongIsNotTold(t *testing.T) {
 func TestTokensGrowAcrossMajorities(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b *bench) {
 		b.at[2].SetToken("k", 1_000_000)
-		last := int64(0)
+		last := lease.Token(0)
 		for round := range 30 {
 			away := b.at[round%3]
 			away.be([]mode{down, hung, mute}[round%7%3])

@@ -56,7 +56,7 @@ func (f *fleet) work(ctx context.Context, c *rowlock.Client) {
 			f.Errorf("lock %q: %v", key, err)
 			return
 		}
-		if before, ok := f.last.Swap(key, l.Token()); ok && before.(int64) >= l.Token() {
+		if before, ok := f.last.Swap(key, l.Token()); ok && before.(rowlock.Token) >= l.Token() {
 			f.Errorf("%q has the token %d after %d", key, l.Token(), before)
 		}
 		f.grants.Add(1)

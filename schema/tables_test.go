@@ -6,10 +6,12 @@ import (
 	"database/sql"
 	"math"
 	"testing"
+
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // insert adds a row the way a store does, in the session's own idea of time.
-func insert(s server, db *sql.DB, key, owner any, token int64) error {
+func insert(s server, db *sql.DB, key, owner any, token lease.Token) error {
 	query := map[string]string{
 		"postgres": "INSERT INTO rowlock (key, owner, token, acquired_at, expires_at) VALUES ($1, $2, $3, now(), now())",
 		"mysql":    "INSERT INTO rowlock (`key`, owner, token, acquired_at, expires_at) VALUES (?, ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))",

@@ -59,7 +59,7 @@ func panickedOnce(t *testing.T, hooks rowlock.Hooks, bad *atomic.Bool) (panicked
 
 func TestAPanicBeforeAHandOverLeavesTheWaiterInItsPlace(t *testing.T) {
 	var bad atomic.Bool
-	panicking(t, rowlock.Hooks{Releasing: func(context.Context, string, int64) {
+	panicking(t, rowlock.Hooks{Releasing: func(context.Context, string, rowlock.Token) {
 		if bad.Load() {
 			panic("out of luck")
 		}
@@ -68,7 +68,7 @@ func TestAPanicBeforeAHandOverLeavesTheWaiterInItsPlace(t *testing.T) {
 
 func TestAPanicAfterAHandOverLosesNoSlot(t *testing.T) {
 	var bad atomic.Bool
-	panicking(t, rowlock.Hooks{Acquired: func(context.Context, string, int64, time.Duration) {
+	panicking(t, rowlock.Hooks{Acquired: func(context.Context, string, rowlock.Token, time.Duration) {
 		if bad.Load() && bytes.Contains(debug.Stack(), []byte("PassSlots")) {
 			panic("out of luck")
 		}
@@ -78,7 +78,7 @@ func TestAPanicAfterAHandOverLosesNoSlot(t *testing.T) {
 // The slot is the waiter's by then, and its call does not know.
 func TestAPanicAfterAReleaseLosesNoSlot(t *testing.T) {
 	var bad atomic.Bool
-	panicking(t, rowlock.Hooks{Released: func(context.Context, string, int64, time.Duration) {
+	panicking(t, rowlock.Hooks{Released: func(context.Context, string, rowlock.Token, time.Duration) {
 		if bad.Swap(false) {
 			panic("out of luck")
 		}

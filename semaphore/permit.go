@@ -26,7 +26,7 @@ type Slot struct {
 	ID int
 	// Token is larger than those of all earlier holders of this slot. It orders nothing between two
 	// slots.
-	Token int64
+	Token rowlock.Token
 	// Lock is the slot's lock. To release the slot before the others, unlock it.
 	Lock *rowlock.Lock
 }

@@ -19,13 +19,13 @@ import (
 
 // report is an object: its token is in its content, because the ETag is a hash of that.
 type report struct {
-	Token int64  `json:"token"`
-	Body  string `json:"body"`
+	Token rowlock.Token `json:"token"`
+	Body  string        `json:"body"`
 }
 
 // put writes the report to an object store under a token.
 func put(ctx context.Context, url string, r report) error {
-	look := func(ctx context.Context) (found int64, etag string, err error) {
+	look := func(ctx context.Context) (found rowlock.Token, etag string, err error) {
 		res, err := send(ctx, http.MethodGet, url, "", nil)
 		if err != nil {
 			return 0, "", err

@@ -32,7 +32,7 @@ var ErrMissing = errors.New("rowlock: no such row")
 //
 // On PostgreSQL it is one statement, and one more if it is refused, elsewhere two. The user
 // needs SELECT and UPDATE on the table, and INSERT for Rows.Create.
-func (f *Fence) Pass(ctx context.Context, tx lease.Tx, key any, token int64) error {
+func (f *Fence) Pass(ctx context.Context, tx lease.Tx, key any, token lease.Token) error {
 	if err := lease.CheckTx(tx); err != nil {
 		return fmt.Errorf("%w (tokenfence.Pass for %s)", err, f.at.Table)
 	}
@@ -40,13 +40,14 @@ func (f *Fence) Pass(ctx context.Context, tx lease.Tx, key any, token int64) err
 }
 
 // PassIn is Pass for a transaction of another kind than database/sql's.
-func (f *Fence) PassIn(ctx context.Context, tx lease.Runner, key any, token int64) error {
+func (f *Fence) PassIn(ctx context.Context, tx lease.Runner, key any, token lease.Token) error {
 	if err := f.check(tx, key, token); err != nil {
 		return err
 	}
-	args := []any{token, key, token}
+	n := int64(token)
+	args := []any{n, key, n}
 	if f.at.Create {
-		args = []any{key, token, token}
+		args = []any{key, n, n}
 	}
 	changed, err := tx.Exec(ctx, f.raise, args)
 	switch {
@@ -61,7 +62,7 @@ func (f *Fence) PassIn(ctx context.Context, tx lease.Runner, key any, token int6
 }
 
 // judge reads what token the row has after the statement that raises it.
-func (f *Fence) judge(ctx context.Context, tx lease.Runner, key any, token int64) error {
+func (f *Fence) judge(ctx context.Context, tx lease.Runner, key any, token lease.Token) error {
 	var found any // a column that is no integer scans into nothing else
 	var rows int64
 	var exact bool
@@ -85,13 +86,13 @@ func (f *Fence) judge(ctx context.Context, tx lease.Runner, key any, token int64
 }
 
 // compare is about what an exact column has.
-func (f *Fence) compare(key any, found string, token int64) error {
+func (f *Fence) compare(key any, found string, token lease.Token) error {
 	switch n, err := strconv.ParseInt(found, 10, 64); {
-	case err == nil && n > token:
+	case err == nil && n > int64(token):
 		return fmt.Errorf("%w: %s %s was written under token %d, and this transaction has %d: the "+
 			"lock has had another holder since; roll back",
 			lease.ErrFenced, f.at.Table, text(key), n, token)
-	case err == nil && n == token && f.d.Clamps:
+	case err == nil && n == int64(token) && f.d.Clamps:
 		return nil
 	}
 	return fmt.Errorf("%w: %s of %s %s is %s and was not raised to %d: make the column BIGINT, and "+
@@ -110,7 +111,7 @@ func (f *Fence) several(key any, rows int64) error {
 		lease.ErrTable, f.at.Table, rows, f.at.Key, text(key))
 }
 
-func (f *Fence) check(tx lease.Runner, key any, token int64) error {
+func (f *Fence) check(tx lease.Runner, key any, token lease.Token) error {
 	switch {
 	case tx == nil:
 		return fmt.Errorf("%w: tokenfence.Pass for %s: the transaction is nil; begin one",
@@ -124,7 +125,7 @@ func (f *Fence) check(tx lease.Runner, key any, token int64) error {
 
 // checkToken refuses what no lock has: a forgotten token is 0, and one beyond the last would keep
 // every holder out forever.
-func checkToken(token int64) error {
+func checkToken(token lease.Token) error {
 	if token < 1 || token >= lease.MaxToken {
 		return fmt.Errorf("%w: %d is no token of a lock: give Lock.Token", lease.ErrConfig, token)
 	}

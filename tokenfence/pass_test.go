@@ -12,7 +12,7 @@ import (
 
 func TestAnOlderTokenIsRefusedAndChangesNothing(t *testing.T) {
 	each(t, func(s *site) {
-		for _, token := range []int64{7, 7, 9, 9} { // a holder writes in any number of transactions
+		for _, token := range []lease.Token{7, 7, 9, 9} { // a holder writes in any number of transactions
 			s.ok(s.pass(token))
 			s.wantToken(token)
 		}
@@ -38,7 +38,7 @@ func TestATransactionThatIsRolledBackLeavesTheToken(t *testing.T) {
 // would let the older one through.
 func TestTwoTransactionsNeverPassSideBySide(t *testing.T) {
 	each(t, func(s *site) {
-		for _, first := range []int64{9, 7} {
+		for _, first := range []lease.Token{9, 7} {
 			second := 16 - first
 			s.reset()
 			tx := s.begin()
@@ -109,7 +109,7 @@ func TestAnEqualTokenPassesHoweverRowsAreCounted(t *testing.T) {
 		}
 		for _, found := range []string{"true", "false"} {
 			s.usePool("clientFoundRows=" + found)
-			for _, token := range []int64{7, 7, 8, 8} {
+			for _, token := range []lease.Token{7, 7, 8, 8} {
 				s.ok(s.pass(token))
 				s.wantToken(token)
 			}

@@ -54,7 +54,7 @@ func TestPassRefusesBeforeItSends(t *testing.T) {
 	for _, c := range []struct {
 		tx    lease.Tx
 		key   any
-		token int64
+		token lease.Token
 		says  string
 	}{
 		{nil, "q3", 7, "begin one"},
@@ -155,7 +155,7 @@ var columns = map[string][]string{
 
 // pairs are tokens of which the second is older. A float takes both for one number, or a text has
 // the second above the first.
-var pairs = [][2]int64{{10, 9}, {1<<53 + 1, 1 << 53}, {103332148302868482, 103332148302868481}}
+var pairs = [][2]lease.Token{{10, 9}, {1<<53 + 1, 1 << 53}, {103332148302868482, 103332148302868481}}
 
 func TestAnOlderTokenPassesInNoTypeOfColumn(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
@@ -177,7 +177,7 @@ func TestAnOlderTokenPassesInNoTypeOfColumn(t *testing.T) {
 	})
 }
 
-func (s *site) tryPair(p [2]int64, create bool, typ string) {
+func (s *site) tryPair(p [2]lease.Token, create bool, typ string) {
 	s.Helper()
 	if !create {
 		s.env.Exec(s.T, `DELETE FROM `+s.at.Table)

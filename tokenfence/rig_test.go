@@ -104,9 +104,9 @@ func (s *site) begin(level ...sql.IsolationLevel) *sql.Tx {
 }
 
 // pass passes the row q3 in a transaction of its own, which is committed if it passes.
-func (s *site) pass(token int64) error { return s.passKey("q3", token) }
+func (s *site) pass(token lease.Token) error { return s.passKey("q3", token) }
 
-func (s *site) passKey(key any, token int64) error {
+func (s *site) passKey(key any, token lease.Token) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	tx, err := s.env.DB.BeginTx(ctx, nil)
@@ -121,9 +121,9 @@ func (s *site) passKey(key any, token int64) error {
 }
 
 // wantToken wants the row q3 to have a token.
-func (s *site) wantToken(want int64) {
+func (s *site) wantToken(want lease.Token) {
 	s.Helper()
-	var got int64
+	var got lease.Token
 	query := s.env.SQL(`SELECT token FROM ` + s.at.Table + ` WHERE ` + s.at.Key + ` = ?`)
 	s.ok(s.env.DB.QueryRow(query, "q3").Scan(&got))
 	if got != want {

@@ -24,7 +24,7 @@ func TestTokensInTheDataNeverFall(t *testing.T) {
 			all.Go(func() {
 				for range 25 {
 					token := max(1, highest.Add(rand.Int64N(3))-rand.Int64N(4))
-					switch err := s.write(token); {
+					switch err := s.write(lease.Token(token)); {
 					case err == nil:
 						passed.Add(1)
 					case errors.Is(err, lease.ErrFenced):
@@ -45,7 +45,7 @@ func TestTokensInTheDataNeverFall(t *testing.T) {
 func (s *site) data() string { return s.at.Table + "_data" }
 
 // write appends a token to the data in a transaction that passes with it.
-func (s *site) write(token int64) error {
+func (s *site) write(token lease.Token) error {
 	tx, err := s.env.DB.BeginTx(s.Context(), nil)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (s *site) rising() (n int64) {
 	rows, err := s.env.DB.Query(`SELECT token FROM ` + s.data() + ` ORDER BY n`)
 	s.ok(err)
 	defer rows.Close()
-	var last, token int64
+	var last, token lease.Token
 	for ; rows.Next(); n++ {
 		s.ok(rows.Scan(&token))
 		if token < last {

@@ -27,8 +27,8 @@ const tries = 10
 // object's metadata, so keep the token in the content there. A deleted object has forgotten its
 // token: write an empty one instead. What a holder reads before its own write may change until
 // then.
-func Swap[V any](ctx context.Context, token int64,
-	look func(context.Context) (found int64, version V, err error),
+func Swap[V any](ctx context.Context, token lease.Token,
+	look func(context.Context) (found lease.Token, version V, err error),
 	write func(context.Context, V) (stored bool, err error),
 ) error {
 	if look == nil || write == nil {

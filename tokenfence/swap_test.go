@@ -11,14 +11,14 @@ import (
 
 // object is one object of a store whose writes are conditional.
 type object struct {
-	token   int64
+	token   lease.Token
 	version int
 	between func() // what others do between a look and a write
 	writes  int
 }
 
-func (o *object) swap(ctx context.Context, token int64) error {
-	return tokenfence.Swap(ctx, token, func(context.Context) (int64, int, error) {
+func (o *object) swap(ctx context.Context, token lease.Token) error {
+	return tokenfence.Swap(ctx, token, func(context.Context) (lease.Token, int, error) {
 		found, version := o.token, o.version
 		if o.between != nil {
 			o.between()
@@ -36,7 +36,7 @@ func (o *object) swap(ctx context.Context, token int64) error {
 
 func TestSwapRefusesAnOlderToken(t *testing.T) {
 	s, o := &site{T: t}, &object{}
-	for _, token := range []int64{7, 7, 9} {
+	for _, token := range []lease.Token{7, 7, 9} {
 		s.ok(o.swap(t.Context(), token))
 	}
 	s.wantIs(o.swap(t.Context(), 8), lease.ErrFenced, "token 9", "has 8")
@@ -69,9 +69,9 @@ func TestSwapEnds(t *testing.T) {
 
 func TestSwapReturnsTheErrorsOfTheStore(t *testing.T) {
 	broken := errors.New("broken")
-	look := func(context.Context) (int64, int, error) { return 0, 0, nil }
+	look := func(context.Context) (lease.Token, int, error) { return 0, 0, nil }
 	for _, err := range []error{
-		tokenfence.Swap(t.Context(), 7, func(context.Context) (int64, int, error) { return 9, 0, broken },
+		tokenfence.Swap(t.Context(), 7, func(context.Context) (lease.Token, int, error) { return 9, 0, broken },
 			func(context.Context, int) (bool, error) { t.Error("written"); return true, nil }),
 		tokenfence.Swap(t.Context(), 7, look,
 			func(context.Context, int) (bool, error) { return false, broken }),

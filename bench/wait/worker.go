@@ -28,7 +28,7 @@ type job struct {
 
 // hold is a lock that a worker had. Times are of the wall clock, in ns: all processes are on one host.
 type hold struct {
-	Token               int64
+	Token               rowlock.Token
 	Asked, Locked       int64 // before and after Lock
 	Unlocking, Unlocked int64 // before and after Unlock
 	worker              int

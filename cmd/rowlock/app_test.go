@@ -93,7 +93,7 @@ func (a *app) done(err error) {
 }
 
 // lock returns the key of the application, with a token above the last.
-func (a *app) lock(key string, last *int64) *rowlock.Lock {
+func (a *app) lock(key string, last *rowlock.Token) *rowlock.Lock {
 	a.Helper()
 	ctx, cancel := context.WithTimeout(a.Context(), 30*time.Second)
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 func TestAKeyIsMovedOutAndBackWhileTheApplicationLocksIt(t *testing.T) {
 	a := newBed(t, testdb.Kinds[1].Open(t)).app()
 	const key, shown = "a\xff", `a\xff`
-	var last int64
+	var last lease.Token
 	l := a.lock(key, &last)
 	a.prints(1, "1 key was not moved", "held by web-1/4711/orders (count)", a.to("move", shown, "--wait", "100ms")...)
 	a.prints(1, "1 key was not moved", "held by", a.to("move", shown, "--wait", "0")...)
@@ -43,7 +43,7 @@ func TestAKeyIsMovedOutAndBackWhileTheApplicationLocksIt(t *testing.T) {
 
 	var got struct {
 		Key, Outcome, Home string
-		Epoch              int64
+		Epoch              lease.Token
 	}
 	a.done(json.Unmarshal([]byte(a.wants(0, "", a.to("recall", shown, "-o", "json")...)), &got))
 	if got.Key != shown || got.Outcome != "moved" || got.Home != "table" || got.Epoch != 2 {
@@ -58,7 +58,7 @@ func TestAKeyIsMovedOutAndBackWhileTheApplicationLocksIt(t *testing.T) {
 func TestAClusterOfAnotherApplicationIsRefused(t *testing.T) {
 	a := newBed(t, testdb.Kinds[1].Open(t)).app()
 	other := newBed(t, testdb.Kinds[0].Open(t)).app()
-	var last int64
+	var last lease.Token
 	a.done(a.lock("k", &last).Unlock(t.Context()))
 	missing := a.prefix + "missing/"
 	a.prints(2, "no bridge has ever used --etcd-prefix", "", "move", "k", "--etcd", a.endpoints,
@@ -83,7 +83,7 @@ func TestAClusterOfAnotherApplicationIsRefused(t *testing.T) {
 // may be another application's.
 func TestAHalfMoveOutIsLeftToTheApplication(t *testing.T) {
 	a := newBed(t, testdb.Kinds[1].Open(t)).app()
-	var last int64
+	var last lease.Token
 	a.prints(0, "", "k is in cluster 1, in epoch 1", a.to("move", "k")...)
 	if _, err := a.etcd.Delete(t.Context(), a.prefix+"r/6b"); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestAHalfMoveOutIsLeftToTheApplication(t *testing.T) {
 // A sealed epoch is final, so that the command itself completes a half move back.
 func TestAHalfMoveBackIsCompletedByTheCommand(t *testing.T) {
 	a := newBed(t, testdb.Kinds[1].Open(t)).app()
-	var last int64
+	var last lease.Token
 	a.prints(0, "", "k is in cluster 1, in epoch 1", a.to("move", "k")...)
 	q := lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: time.Minute, Epoch: 1}
 	got, err := a.cluster.Acquire(t.Context(), []lease.AcquireRequest{q})

@@ -50,7 +50,7 @@ func TestAKillBetweenTheStepsLeavesAMoveThatTheApplicationCompletes(t *testing.T
 	slow := a.slowly(30 * time.Millisecond)
 	for n := 0; n < 10 && a.completed.Load() == 0; n++ { // a busy machine kills late
 		key := "k" + itoa(n)
-		var last int64
+		var last lease.Token
 		a.done(a.lock(key, &last).Unlock(t.Context()))
 		cmd := a.command("move", key, "--etcd", slow, "--etcd-prefix", a.prefix)
 		a.done(cmd.Start())
@@ -78,7 +78,7 @@ func TestAKillBetweenTheStepsLeavesAMoveThatTheApplicationCompletes(t *testing.T
 // Whatever step a killed command was at, the application locks the key, with growing tokens.
 func TestKillsOfAMoveLeaveAKeyThatTheApplicationLocks(t *testing.T) {
 	a := newBed(t, testdb.Kinds[1].Open(t)).app()
-	var last int64
+	var last lease.Token
 	began := time.Now()
 	a.wants(0, "", a.to("move", "k")...)
 	usual := time.Since(began)

@@ -99,8 +99,8 @@ func TestReleaseDeposesALiveHolderAndLeavesARecord(t *testing.T) {
 		}
 		var records []struct {
 			By, Reason, Note string
-			Token            int64
-			Raised           int64 `json:"raised_to"`
+			Token            rowlock.Token
+			Raised           rowlock.Token `json:"raised_to"`
 			Event            string
 		}
 		if err := json.Unmarshal([]byte(b.wants(0, "", "history", "-o", "json")), &records); err != nil {
@@ -142,7 +142,7 @@ func TestHistoryListsTheTraceOfAKey(t *testing.T) {
 		}
 		var events []struct {
 			Event, Key, Holder string
-			Token              int64
+			Token              rowlock.Token
 		}
 		if err := json.Unmarshal([]byte(b.wants(0, "", "history", "-o", "json", "-n", "2")), &events); err != nil {
 			b.Fatal(err)

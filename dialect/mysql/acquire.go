@@ -106,5 +106,5 @@ func granted(res sql.Result, err error) (lease.Acquired, error) {
 		return lease.Acquired{}, err
 	}
 	token, err := res.LastInsertId()
-	return (&sqlstore.Answer{State: sqlstore.StateMine, Token: token}).Acquired(err)
+	return (&sqlstore.Answer{State: sqlstore.StateMine, Token: lease.Token(token)}).Acquired(err)
 }

@@ -18,7 +18,7 @@ import (
 type seen struct {
 	n     int
 	owner lease.Owner
-	token int64
+	token lease.Token
 }
 
 var rowColumns = []string{"n", "home", "owner", "token", "note", "remaining"}
@@ -223,7 +223,7 @@ func (s *server) takeAndRelease(t *testing.T, session *conn.Session) {
 	step(apply(back("a")), sqlstore.Done)
 	step(apply(back("a"), back("b")), sqlstore.Gone, sqlstore.Done)
 	step(apply(a, b), sqlstore.Done, sqlstore.Done)
-	named := func(key string, token int64) sqlstore.Change {
+	named := func(key string, token lease.Token) sqlstore.Change {
 		c := back(key)
 		c.From.Token = token // so that it is tried without a read
 		return c

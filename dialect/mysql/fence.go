@@ -14,7 +14,7 @@ import (
 func (d *database) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
 	var remaining int64
 	sent := time.Now()
-	err := tx.QueryOne(ctx, d.Text("fence"), []any{[]byte(r.Key), conn.Bytes(r.Owner), r.Token},
+	err := tx.QueryOne(ctx, d.Text("fence"), []any{[]byte(r.Key), conn.Bytes(r.Owner), int64(r.Token)},
 		&remaining)
 	if err != nil || r.TTL <= 0 || conn.Duration(remaining)-time.Since(sent) > r.TTL-r.TTL/3 {
 		return err

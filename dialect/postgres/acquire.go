@@ -21,7 +21,7 @@ func (d *database) Acquire(
 	if strategy == sqlstore.Insert {
 		some = args[:]
 	}
-	var token int64
+	var token lease.Token
 	err := s.AskRow(ctx, d.plain[strategy], some, &token)
 	if err == nil {
 		return lease.Acquired{Granted: true, Token: token}, nil

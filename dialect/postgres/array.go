@@ -88,7 +88,7 @@ func renewArrays(reqs []lease.RenewRequest) []any {
 	for i := range reqs {
 		keys.bytea([]byte(reqs[i].Key))
 		owners.bytea(reqs[i].Owner[:])
-		tokens.int(reqs[i].Token)
+		tokens.int(int64(reqs[i].Token))
 		ttls.int(conn.Micros(reqs[i].TTL))
 	}
 	return []any{keys.close(), owners.close(), tokens.close(), ttls.close()}

@@ -69,10 +69,11 @@ type applied struct {
 	out     []sqlstore.Applied
 	answers int
 
-	dest                         []any
-	n, outcome, token, remaining int64
-	awaited                      bool
-	note                         sql.RawBytes
+	dest                  []any
+	n, outcome, remaining int64
+	token                 lease.Token
+	awaited               bool
+	note                  sql.RawBytes
 }
 
 func (a *applied) scan(row conn.Columns) error {
@@ -108,7 +109,7 @@ func (d *database) Create(ctx context.Context, s *conn.Session, changes []sqlsto
 	out := make([]sqlstore.Applied, len(changes))
 	err := s.Query(ctx, d.Text("create"), createArrays(changes), func(row conn.Columns) error {
 		var key sql.RawBytes
-		var token int64
+		var token lease.Token
 		if err := row.Scan(&key, &token); err != nil {
 			return err
 		}
@@ -131,7 +132,7 @@ func changeArrays(changes []sqlstore.Change) []any {
 		c := &changes[i]
 		keys.bytea([]byte(c.From.Key))
 		was.owner(&c.From.Owner)
-		tokens.int(c.From.Token)
+		tokens.int(int64(c.From.Token))
 		owners.owner(&c.To)
 		notes.text(c.Note)
 		ttls.int(conn.Micros(c.TTL))

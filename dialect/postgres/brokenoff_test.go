@@ -147,7 +147,7 @@ func TestAPipelineAsksWhetherItMayGrant(t *testing.T) {
 	s := f.session(t)
 	passed := errors.New("an era has begun")
 	asked := 0
-	s.GrantIn(5, "5", func(int64) error {
+	s.GrantIn(5, "5", func(lease.Token) error {
 		if asked++; asked > 1 {
 			return passed
 		}

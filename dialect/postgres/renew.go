@@ -55,7 +55,7 @@ func releaseArgs(l *lease.Lease, process lease.Owner) [4]conn.Arg {
 	return [...]conn.Arg{
 		{Kind: conn.ArgKey, Text: l.Key},
 		{Kind: conn.ArgOwner, Owner: l.Owner},
-		{Kind: conn.ArgInt, Int: l.Token},
+		{Kind: conn.ArgInt, Int: int64(l.Token)},
 		{Kind: conn.ArgOwner, Owner: process},
 	}
 }

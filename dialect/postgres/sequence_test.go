@@ -53,7 +53,7 @@ func (m *mocked) done() {
 	}
 }
 
-func answer(state, token int64, note string, remaining int64) *sqlmock.Rows {
+func answer(state, token lease.Token, note string, remaining int64) *sqlmock.Rows {
 	return none().AddRow(state, token, []byte(note), remaining)
 }
 

@@ -29,7 +29,7 @@ func traceArrays(rows []sqlstore.TraceRow) []any {
 		ids.int(r.ID)
 		keys.bytea([]byte(r.Key))
 		events.text(r.Event)
-		tokens.int(r.Token)
+		tokens.int(int64(r.Token))
 		owners.bytea(r.Owner[:])
 		notes.text(r.Note)
 		numbers.int(r.Number)

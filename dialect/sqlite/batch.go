@@ -200,7 +200,7 @@ func (d *database) made(ctx context.Context, s *conn.Session, section string, ar
 	return out, err
 }
 
-func done(yes bool, token int64, otherwise sqlstore.Outcome) sqlstore.Applied {
+func done(yes bool, token lease.Token, otherwise sqlstore.Outcome) sqlstore.Applied {
 	if !yes {
 		return sqlstore.Applied{Outcome: otherwise}
 	}

@@ -46,7 +46,8 @@ func (d *database) mark(
 ) error {
 	return s.Query(ctx, d.Text(section), []any{b.list}, func(row conn.Columns) error {
 		var key, owner []byte
-		var token, clock, remaining int64
+		var token lease.Token
+		var clock, remaining int64
 		if err := row.Scan(&key, &owner, &token, &clock, &remaining); err != nil {
 			return err
 		}

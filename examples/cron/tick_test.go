@@ -81,7 +81,7 @@ func (w *worker) wasRunByOther(t *testing.T) {
 }
 
 // grant takes the lock and gives it back, and returns its token.
-func (w *worker) grant(t *testing.T) int64 {
+func (w *worker) grant(t *testing.T) rowlock.Token {
 	t.Helper()
 	l, err := w.locks.Lock(t.Context(), "cron/"+job)
 	if err != nil {

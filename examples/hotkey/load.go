@@ -124,13 +124,13 @@ func (l *load) change(ctx context.Context, lock *rowlock.Lock) bool {
 		l.lost.Add(1)
 		return false
 	}
-	if lock.Token() <= token { //rowlockvet:ignore it counts broken promises, and protects nothing
+	if int64(lock.Token()) <= token { //rowlockvet:ignore it counts broken promises, and protects nothing
 		l.mu.Lock()
 		l.fell = append(l.fell, fmt.Sprintf("%s: %d after %d", lock.Key(), lock.Token(), token))
 		l.mu.Unlock()
 	}
 	a.value.Store(value + 1)
-	a.token.Store(lock.Token())
+	a.token.Store(int64(lock.Token()))
 	now := time.Now().UnixNano()
 	if last := a.at.Swap(now); last != 0 && now-last > a.pause.Load() {
 		a.pause.Store(now - last)

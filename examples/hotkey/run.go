@@ -176,7 +176,7 @@ func (s *stage) areHome(ctx context.Context) (err error) {
 			return fmt.Errorf("%s is not home: %w", key, err)
 		}
 		//rowlockvet:ignore it looks for a broken promise, and protects nothing
-		if last := s.load.accounts[key].token.Load(); lock.Token() <= last {
+		if last := s.load.accounts[key].token.Load(); int64(lock.Token()) <= last {
 			return fmt.Errorf("PROMISE BROKEN: tokens did not grow: %s: %d at home after %d", key, lock.Token(), last)
 		}
 		if err := lock.Unlock(ctx); err != nil {

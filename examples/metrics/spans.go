@@ -22,7 +22,7 @@ type Spans struct {
 // term is one lock.
 type term struct {
 	key   string
-	token int64
+	token rowlock.Token
 }
 
 // NewSpans returns spans of a tracer.
@@ -36,30 +36,30 @@ func (s *Spans) Hooks() rowlock.Hooks {
 	}
 }
 
-func (s *Spans) acquired(ctx context.Context, key string, token int64, waited time.Duration) {
+func (s *Spans) acquired(ctx context.Context, key string, token rowlock.Token, waited time.Duration) {
 	now, name := time.Now(), attribute.String("rowlock.key", key)
 	began := trace.WithTimestamp(now.Add(-waited))
 	_, wait := s.tracer.Start(ctx, "rowlock wait", began, trace.WithAttributes(name))
 	wait.End(trace.WithTimestamp(now))
 	_, hold := s.tracer.Start(ctx, "rowlock hold", trace.WithTimestamp(now),
-		trace.WithAttributes(name, attribute.Int64("rowlock.token", token)))
+		trace.WithAttributes(name, attribute.Stringer("rowlock.token", token)))
 	s.open.Store(term{key, token}, hold)
 }
 
-func (s *Spans) released(_ context.Context, key string, token int64, _ time.Duration) {
+func (s *Spans) released(_ context.Context, key string, token rowlock.Token, _ time.Duration) {
 	if hold, ok := s.open.LoadAndDelete(term{key, token}); ok {
 		hold.(trace.Span).End()
 	}
 }
 
-func (s *Spans) lost(ctx context.Context, key string, token int64, cause error) {
+func (s *Spans) lost(ctx context.Context, key string, token rowlock.Token, cause error) {
 	if hold, ok := s.open.Load(term{key, token}); ok {
 		hold.(trace.Span).SetStatus(codes.Error, cause.Error())
 	}
 	s.released(ctx, key, token, 0)
 }
 
-func (s *Spans) unlockFailed(_ context.Context, key string, token int64, err error) {
+func (s *Spans) unlockFailed(_ context.Context, key string, token rowlock.Token, err error) {
 	if hold, ok := s.open.Load(term{key, token}); ok {
 		hold.(trace.Span).RecordError(err)
 	}
@@ -67,9 +67,9 @@ func (s *Spans) unlockFailed(_ context.Context, key string, token int64, err err
 
 // holderChanged is an event of the span that waits: the ctx is that of the call.
 func (s *Spans) holderChanged(
-	ctx context.Context, key string, token int64, holder *rowlock.HeldError,
+	ctx context.Context, key string, token rowlock.Token, holder *rowlock.HeldError,
 ) {
 	trace.SpanFromContext(ctx).AddEvent("rowlock holder changed", trace.WithAttributes(
-		attribute.String("rowlock.key", key), attribute.Int64("rowlock.token", token),
+		attribute.String("rowlock.key", key), attribute.Stringer("rowlock.token", token),
 		attribute.String("rowlock.holder", holder.Note)))
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/rowlockdb/rowlock"
 )
 
 // episode is one run of A, which is stopped, and B, which comes in between.
@@ -15,11 +17,11 @@ type episode struct {
 	fenced bool
 
 	began   time.Time
-	tokens  []int64       // in the order they were granted
-	passed  time.Duration // from before A got the lock until B had it
-	refused bool          // A's late write was
-	told    string        // what A's Unlock said if it was not
-	balance int64         // in the end
+	tokens  []rowlock.Token // in the order they were granted
+	passed  time.Duration   // from before A got the lock until B had it
+	refused bool            // A's late write was
+	told    string          // what A's Unlock said if it was not
+	balance int64           // in the end
 }
 
 func (p *place) episode(ctx context.Context, s *story, fenced bool) (e *episode, err error) {

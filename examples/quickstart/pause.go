@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/rowlockdb/rowlock"
 )
 
 const (
@@ -58,7 +60,7 @@ func (p *place) withFence(ctx context.Context, s *story) error {
 	return nil
 }
 
-func growing(tokens []int64) bool {
+func growing(tokens []rowlock.Token) bool {
 	for i := range tokens[1:] {
 		if tokens[i] >= tokens[i+1] {
 			return false

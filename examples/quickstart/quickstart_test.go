@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/examples/internal/program"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // binary is the program: it starts itself, so the test's own binary would not do.
@@ -116,7 +117,7 @@ func TestBrokenPromise(t *testing.T) {
 	if err == nil || err.Error() != "promise broken: tokens only grow: 3, 2" || !strings.Contains(out.String(), "PROMISE BROKEN: tokens only grow: 3, 2") {
 		t.Errorf("%v, %s", err, out.String())
 	}
-	if growing([]int64{1, 3, 3}) || growing([]int64{2, 1}) || !growing([]int64{1, 2, 7}) {
+	if growing([]lease.Token{1, 3, 3}) || growing([]lease.Token{2, 1}) || !growing([]lease.Token{1, 2, 7}) {
 		t.Error("growing")
 	}
 }

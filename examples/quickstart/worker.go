@@ -32,7 +32,7 @@ type job struct {
 // message is a line between a worker and its parent, either way.
 type message struct {
 	Event     string
-	Token     int64         `json:",omitempty"`
+	Token     rowlock.Token `json:",omitempty"`
 	Value     int64         `json:",omitempty"`
 	Held      bool          `json:",omitempty"`
 	Error     string        `json:",omitempty"`

@@ -24,11 +24,11 @@ type candidate struct {
 
 // event is what a candidate prints, a line each.
 type event struct {
-	Name string    `json:"name"`
-	What string    `json:"what"` // stands, leads, ends, fenced, or failed
-	Term int64     `json:"term,omitempty"`
-	Why  string    `json:"why,omitempty"`
-	At   time.Time `json:"at"`
+	Name string        `json:"name"`
+	What string        `json:"what"` // stands, leads, ends, fenced, or failed
+	Term rowlock.Token `json:"term,omitempty"`
+	Why  string        `json:"why,omitempty"`
+	At   time.Time     `json:"at"`
 }
 
 // stand is a candidate until ctx ends.
@@ -93,7 +93,7 @@ func (c *candidate) write(ctx context.Context, l *rowlock.Lock) error {
 // planTable is our own table's name, behind the prefix.
 const planTable = "plan"
 
-func (c *candidate) tell(what string, term int64, why string) {
+func (c *candidate) tell(what string, term rowlock.Token, why string) {
 	if err := c.out.Encode(event{c.name, what, term, why, time.Now()}); err != nil {
 		c.deaf(err)
 	}

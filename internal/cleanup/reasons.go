@@ -70,7 +70,7 @@ func (r *Reasons) explain(forces lease.ForceReleaser, l lease.Lease) {
 	for _, f := range records {
 		if f.Lease.Token == l.Token {
 			r.Log.LogAttrs(ctx, slog.LevelWarn, "rowlock: the lost lock was taken away by an operator",
-				slog.String("key", l.Key), slog.Int64("token", l.Token), slog.String("by", f.By),
+				slog.String("key", l.Key), slog.Any("token", l.Token), slog.String("by", f.By),
 				slog.String("reason", f.Reason),
 				slog.Duration("ago", time.Since(f.At).Round(time.Millisecond)))
 			if r.Forced != nil {

@@ -477,7 +477,7 @@ func TestAHerdThatWaitsForAnyCostsOneStatementARelease(t *testing.T) {
 		if more := s.Polled() - polls; more > 4*60+8 {
 			t.Errorf("%d polls a minute, want four a second at most", more)
 		}
-		last := make(map[string]int64)
+		last := make(map[string]lease.Token)
 		for _, l := range held {
 			last[l.Key()] = l.Token()
 			Unlock(t, l)

@@ -41,7 +41,7 @@ func blocking(gate <-chan struct{}, calls chan<- struct{}) map[string]*rowlock.C
 	return map[string]*rowlock.Config{
 		"Logger": {Logger: slog.New(handler(func(string) { block() }))},
 		"Lost": {Hooks: rowlock.Hooks{
-			Lost: func(context.Context, string, int64, error) { block() },
+			Lost: func(context.Context, string, lease.Token, error) { block() },
 		}},
 		"Renewed": {Hooks: rowlock.Hooks{
 			Renewed: func(context.Context, int, time.Duration) { block() },
@@ -51,10 +51,10 @@ func blocking(gate <-chan struct{}, calls chan<- struct{}) map[string]*rowlock.C
 		}},
 		"Skewed": {Hooks: rowlock.Hooks{Skewed: func(context.Context, time.Duration) { block() }}},
 		"Released by Close": {Hooks: rowlock.Hooks{
-			Released: func(context.Context, string, int64, time.Duration) { block() },
+			Released: func(context.Context, string, lease.Token, time.Duration) { block() },
 		}},
 		"Releasing by Close": {Hooks: rowlock.Hooks{
-			Releasing: func(context.Context, string, int64) { block() },
+			Releasing: func(context.Context, string, lease.Token) { block() },
 		}},
 	}
 }
@@ -129,7 +129,7 @@ func TestTwentyThousandLossesAtOnceEndWithinTheMargin(t *testing.T) {
 				slow(&lines)
 			}
 		}))
-		cfg.Hooks.Lost = func(context.Context, string, int64, error) { slow(&hooks) }
+		cfg.Hooks.Lost = func(context.Context, string, lease.Token, error) { slow(&hooks) }
 		s := NewScript()
 		s.OnRenew = func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) {
 			return nil, ErrDown
@@ -163,7 +163,7 @@ func TestDroppedLinesAreCountedAndTold(t *testing.T) {
 		var lines []string
 		cfg := &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}}
 		cfg.Logger = slog.New(handler(func(line string) { <-gate; lines = append(lines, line) }))
-		cfg.Hooks.Lost = func(context.Context, string, int64, error) {}
+		cfg.Hooks.Lost = func(context.Context, string, lease.Token, error) {}
 		c := Client(t, NewScript(), cfg)
 		const n = 1<<15 + 10 // each with a line and a hook
 		for i := range n {
@@ -197,10 +197,10 @@ func TestEndsThatNoCallerWaitsForAreToldInOrder(t *testing.T) {
 		}
 		cfg := &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}}
 		cfg.Hooks = rowlock.Hooks{
-			Acquired:  func(_ context.Context, key string, _ int64, _ time.Duration) { note("acquired", key) },
-			Releasing: func(_ context.Context, key string, _ int64) { note("releasing", key) },
-			Released:  func(_ context.Context, key string, _ int64, _ time.Duration) { note("released", key) },
-			Lost:      func(_ context.Context, key string, _ int64, _ error) { note("lost", key) },
+			Acquired:  func(_ context.Context, key string, _ rowlock.Token, _ time.Duration) { note("acquired", key) },
+			Releasing: func(_ context.Context, key string, _ rowlock.Token) { note("releasing", key) },
+			Released:  func(_ context.Context, key string, _ rowlock.Token, _ time.Duration) { note("released", key) },
+			Lost:      func(_ context.Context, key string, _ rowlock.Token, _ error) { note("lost", key) },
 			Forced:    func(_ context.Context, f lease.Forced) { note("forced", f.Key) },
 		}
 		c := Client(t, NewScript(), cfg)

@@ -325,7 +325,7 @@ func TestAForgottenLockIsReleased(t *testing.T) {
 		Reaper: rowlock.ReaperConfig{Off: true},
 	}
 	cfg.Hooks.Leaked = func(
-		_ context.Context, key string, token int64, age time.Duration, taken string,
+		_ context.Context, key string, token rowlock.Token, age time.Duration, taken string,
 	) {
 		if token != 1 || age < 0 || !strings.Contains(taken, "clienttest.forget") {
 			t.Errorf("%q: token %d, age %v, taken by %q", key, token, age, taken)

@@ -92,7 +92,7 @@ func TestALockThatEndedAndWasForgottenIsReleased(t *testing.T) {
 			var told []error
 			cfg := &rowlock.Config{TTL: time.Hour}
 			cfg.Reaper.Off = true
-			cfg.Hooks.Lost = func(_ context.Context, _ string, _ int64, cause error) { told = append(told, cause) }
+			cfg.Hooks.Lost = func(_ context.Context, _ string, _ rowlock.Token, cause error) { told = append(told, cause) }
 			c := Client(t, s, cfg)
 			func() {
 				l := unkept(t, c, "k", end.opt)

@@ -179,7 +179,7 @@ func TestNoEndIsToldBeforeTheBeginning(t *testing.T) {
 				b := newLedger(t)
 				cfg := &rowlock.Config{Hooks: b.hooks(), Reaper: rowlock.ReaperConfig{Off: true}}
 				var c *rowlock.Client
-				cfg.Hooks.Acquired = func(_ context.Context, key string, token int64, _ time.Duration) {
+				cfg.Hooks.Acquired = func(_ context.Context, key string, token lease.Token, _ time.Duration) {
 					end.f(c)
 					synctest.Wait() // the lock has ended
 					b.begin(key, token)
@@ -199,7 +199,7 @@ func TestALockWhoseHookPanicsIsReleasedOnce(t *testing.T) {
 		b := newLedger(t)
 		cfg := &rowlock.Config{Hooks: b.hooks(), Reaper: rowlock.ReaperConfig{Off: true}}
 		begin := cfg.Hooks.Acquired
-		cfg.Hooks.Acquired = func(ctx context.Context, key string, token int64, d time.Duration) {
+		cfg.Hooks.Acquired = func(ctx context.Context, key string, token lease.Token, d time.Duration) {
 			begin(ctx, key, token, d)
 			panic("out of luck")
 		}
@@ -217,12 +217,12 @@ func TestALeakedLockIsReleasedOnce(t *testing.T) {
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	end := cfg.Hooks.Released
-	cfg.Hooks.Released = func(ctx context.Context, key string, token int64, held time.Duration) {
+	cfg.Hooks.Released = func(ctx context.Context, key string, token lease.Token, held time.Duration) {
 		end(ctx, key, token, held)
 		close(released)
 	}
 	leaks := make(chan any, 1)
-	cfg.Hooks.Leaked = func(ctx context.Context, _ string, _ int64, _ time.Duration, _ string) {
+	cfg.Hooks.Leaked = func(ctx context.Context, _ string, _ rowlock.Token, _ time.Duration, _ string) {
 		leaks <- ctx.Value(span{})
 	}
 	c := Client(t, NewScript(), cfg)

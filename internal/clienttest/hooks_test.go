@@ -56,10 +56,10 @@ func TestHooksMayCallTheClient(t *testing.T) {
 			}
 		}
 		cfg := &rowlock.Config{Hooks: rowlock.Hooks{
-			Acquired:    func(context.Context, string, int64, time.Duration) { call("Acquired") },
+			Acquired:    func(context.Context, string, lease.Token, time.Duration) { call("Acquired") },
 			Contended:   func(context.Context, string, *rowlock.HeldError) { call("Contended") },
-			Released:    func(context.Context, string, int64, time.Duration) { call("Released") },
-			Lost:        func(context.Context, string, int64, error) { call("Lost") },
+			Released:    func(context.Context, string, lease.Token, time.Duration) { call("Released") },
+			Lost:        func(context.Context, string, lease.Token, error) { call("Lost") },
 			Renewed:     func(context.Context, int, time.Duration) { call("Renewed") },
 			RenewFailed: func(context.Context, error, int) { call("RenewFailed") },
 			Skewed:      func(context.Context, time.Duration) { call("Skewed") },

@@ -64,7 +64,7 @@ func TestMaxIdleOfTheClientAndOfACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost []string
 		cfg := &rowlock.Config{MaxIdle: time.Minute}
-		cfg.Hooks.Lost = func(_ context.Context, key string, _ int64, cause error) {
+		cfg.Hooks.Lost = func(_ context.Context, key string, _ rowlock.Token, cause error) {
 			if errors.Is(cause, rowlock.ErrIdle) {
 				lost = append(lost, key)
 			}

@@ -43,25 +43,25 @@ func (e *events) want(t *testing.T, want ...string) {
 
 func (e *events) hooks() rowlock.Hooks {
 	return rowlock.Hooks{
-		Acquired: func(ctx context.Context, key string, token int64, _ time.Duration) {
+		Acquired: func(ctx context.Context, key string, token rowlock.Token, _ time.Duration) {
 			e.add(ctx, "acquired %s %d", key, token)
 		},
 		Contended: func(ctx context.Context, key string, _ *rowlock.HeldError) {
 			e.add(ctx, "contended %s", key)
 		},
-		HolderChanged: func(ctx context.Context, key string, token int64, h *rowlock.HeldError) {
+		HolderChanged: func(ctx context.Context, key string, token rowlock.Token, h *rowlock.HeldError) {
 			e.add(ctx, "holder of %s is %s %d", key, h.Note, token)
 		},
-		Expired: func(ctx context.Context, key string, token int64, h *rowlock.HeldError) {
+		Expired: func(ctx context.Context, key string, token rowlock.Token, h *rowlock.HeldError) {
 			e.add(ctx, "expired %s of %s %d, %t", key, h.Note, token, h.Remaining <= 0)
 		},
-		Released: func(ctx context.Context, key string, token int64, _ time.Duration) {
+		Released: func(ctx context.Context, key string, token rowlock.Token, _ time.Duration) {
 			e.add(ctx, "released %s %d", key, token)
 		},
-		UnlockFailed: func(ctx context.Context, key string, token int64, err error) {
+		UnlockFailed: func(ctx context.Context, key string, token rowlock.Token, err error) {
 			e.add(ctx, "unlock failed %s %d, %t", key, token, errors.Is(err, rowlock.ErrUnknown))
 		},
-		Lost: func(ctx context.Context, key string, token int64, _ error) {
+		Lost: func(ctx context.Context, key string, token rowlock.Token, _ error) {
 			e.add(ctx, "lost %s %d", key, token)
 		},
 		Renewed: func(ctx context.Context, leases int, _ time.Duration) {
@@ -106,23 +106,23 @@ func newLedger(t *testing.T) *ledger {
 
 func (b *ledger) hooks() rowlock.Hooks {
 	return rowlock.Hooks{
-		Acquired: func(_ context.Context, key string, token int64, _ time.Duration) {
+		Acquired: func(_ context.Context, key string, token rowlock.Token, _ time.Duration) {
 			b.begin(key, token)
 		},
-		Released: func(_ context.Context, key string, token int64, _ time.Duration) {
+		Released: func(_ context.Context, key string, token rowlock.Token, _ time.Duration) {
 			b.end(key, token, 0)
 		},
-		Lost: func(_ context.Context, key string, token int64, _ error) { b.end(key, token, 1) },
+		Lost: func(_ context.Context, key string, token rowlock.Token, _ error) { b.end(key, token, 1) },
 	}
 }
 
-func (b *ledger) begin(key string, token int64) {
+func (b *ledger) begin(key string, token rowlock.Token) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.began[fmt.Sprint(key, token)]++
 }
 
-func (b *ledger) end(key string, token int64, lost int) {
+func (b *ledger) end(key string, token rowlock.Token, lost int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	id := fmt.Sprint(key, token)

@@ -131,7 +131,7 @@ func TestAnUnlockWithMinHoldNeedsNoContextAndDoesNotHang(t *testing.T) {
 func TestAnEarlyUnlockIsReportedAsARelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var released []string
-		cfg := &rowlock.Config{Hooks: rowlock.Hooks{Released: func(_ context.Context, key string, _ int64,
+		cfg := &rowlock.Config{Hooks: rowlock.Hooks{Released: func(_ context.Context, key string, _ rowlock.Token,
 			held time.Duration,
 		) {
 			released = append(released, key+" "+held.String())
@@ -155,10 +155,10 @@ func TestUnlockNowFreesAKeyBeforeItsMinHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
 		cfg := &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}, Hooks: rowlock.Hooks{
-			Released: func(_ context.Context, key string, _ int64, held time.Duration) {
+			Released: func(_ context.Context, key string, _ rowlock.Token, held time.Duration) {
 				told = append(told, key+" released after "+held.String())
 			},
-			Lost: func(_ context.Context, key string, _ int64, _ error) { told = append(told, key+" lost") },
+			Lost: func(_ context.Context, key string, _ rowlock.Token, _ error) { told = append(told, key+" lost") },
 		}}
 		s := NewScript()
 		c := Client(t, s, cfg)

@@ -27,7 +27,7 @@ type truth struct {
 type term struct {
 	task       int
 	keys       []string
-	token      int64 // of a hold
+	token      lease.Token // of a hold
 	from, to   time.Time
 	standstill *bool // of its process: it can neither renew nor be heard of
 }

@@ -118,7 +118,7 @@ func TestAPanicWhenTheKeyIsHeldLeavesTheQueueToOtherWaiters(t *testing.T) {
 
 func TestAPanicWhenALockIsGotLeavesNoLock(t *testing.T) {
 	calls, bad := 0, 0
-	hooks := rowlock.Hooks{Acquired: func(context.Context, string, int64, time.Duration) {
+	hooks := rowlock.Hooks{Acquired: func(context.Context, string, rowlock.Token, time.Duration) {
 		if calls++; calls == bad {
 			panic("out of luck")
 		}
@@ -149,7 +149,7 @@ func TestAPanicWhenALockIsGotLeavesNoLock(t *testing.T) {
 // The lock is over, so that no other call would release it.
 func TestAPanicBeforeAReleaseLeavesNoLease(t *testing.T) {
 	var bad bool
-	hooks := rowlock.Hooks{Releasing: func(context.Context, string, int64) {
+	hooks := rowlock.Hooks{Releasing: func(context.Context, string, rowlock.Token) {
 		if bad {
 			bad = false
 			panic("out of luck")
@@ -172,8 +172,8 @@ func TestAPanicAfterAReleaseEndsEachLockOnce(t *testing.T) {
 	var order []string
 	bad := true
 	hooks := rowlock.Hooks{
-		Releasing: func(_ context.Context, key string, _ int64) { order = append(order, "releasing "+key) },
-		Released: func(_ context.Context, key string, _ int64, _ time.Duration) {
+		Releasing: func(_ context.Context, key string, _ rowlock.Token) { order = append(order, "releasing "+key) },
+		Released: func(_ context.Context, key string, _ rowlock.Token, _ time.Duration) {
 			order = append(order, "released "+key)
 			if bad {
 				bad = false

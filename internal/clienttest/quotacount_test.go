@@ -195,7 +195,7 @@ func (s *lateStore) Share(ctx context.Context, reqs []lease.AcquireRequest) ([]l
 func TestACallThatPanicsDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := &rowlock.Config{}
-		cfg.Hooks.Acquired = func(_ context.Context, key string, _ int64, _ time.Duration) {
+		cfg.Hooks.Acquired = func(_ context.Context, key string, _ rowlock.Token, _ time.Duration) {
 			if key == "a/y" {
 				panic("y")
 			}

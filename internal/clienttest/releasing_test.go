@@ -16,22 +16,22 @@ import (
 // tokens are those of which a hook was told.
 type tokens struct {
 	mu  sync.Mutex
-	all []int64
+	all []lease.Token
 }
 
-func (s *tokens) add(token int64) {
+func (s *tokens) add(token lease.Token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, token)
 }
 
-func (s *tokens) have(token int64) bool {
+func (s *tokens) have(token lease.Token) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.all, token)
 }
 
-func (s *tokens) releasing(_ context.Context, _ string, token int64) { s.add(token) }
+func (s *tokens) releasing(_ context.Context, _ string, token lease.Token) { s.add(token) }
 
 // slow is a store whose releases return after the next holder was told of.
 type slow struct {
@@ -52,7 +52,7 @@ func TestReleasingIsToldBeforeTheNextHolder(t *testing.T) {
 		s := slow{memstore.New(), make(chan struct{})}
 		locks := Client(t, s, &rowlock.Config{Hooks: rowlock.Hooks{
 			Releasing: told.releasing,
-			Acquired: func(_ context.Context, _ string, token int64, _ time.Duration) {
+			Acquired: func(_ context.Context, _ string, token lease.Token, _ time.Duration) {
 				if token == 2 {
 					if !told.have(1) {
 						t.Error("token 2 was granted, and no release of token 1 was told")
@@ -60,7 +60,7 @@ func TestReleasingIsToldBeforeTheNextHolder(t *testing.T) {
 					close(s.granted)
 				}
 			},
-			Released: func(_ context.Context, _ string, token int64, _ time.Duration) {
+			Released: func(_ context.Context, _ string, token lease.Token, _ time.Duration) {
 				if token == 1 {
 					told.add(-token)
 				}

@@ -66,7 +66,7 @@ func WaitAll(t *testing.T, ctx context.Context, c *rowlock.Client, keys []string
 type Queued struct {
 	mu     sync.Mutex
 	Order  []int
-	Tokens []int64
+	Tokens []rowlock.Token
 	Served sync.WaitGroup
 }
 

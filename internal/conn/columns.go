@@ -34,10 +34,10 @@ const (
 	CellOdd
 )
 
-// Scan copies the columns to *int64, *int, *bool, *string, *[]byte and *sql.RawBytes, all that can
-// be: one whose value is not what rowlock writes becomes zero. Its error is then lease.ErrCorrupt,
-// because another try, on another connection, reads the same. It is about this row alone: a caller
-// that can say whose row it is answers for that row, and reads on.
+// Scan copies the columns to *int64, *lease.Token, *int, *bool, *string, *[]byte and *sql.RawBytes,
+// all that can be: one whose value is not what rowlock writes becomes zero. Its error is then
+// lease.ErrCorrupt, because another try, on another connection, reads the same. It is about this
+// row alone: a caller that can say whose row it is answers for that row, and reads on.
 func (r Columns) Scan(dest ...any) (bad error) {
 	if len(dest) != len(r) {
 		return fmt.Errorf("%d destinations for %d columns", len(dest), len(r))
@@ -54,6 +54,8 @@ func (c *Cell) assign(dest any) (err error) {
 	switch d := dest.(type) {
 	case *int64:
 		*d, err = c.integer()
+	case *lease.Token:
+		return c.assign((*int64)(d))
 	case *int:
 		var n int64
 		n, err = c.integer()

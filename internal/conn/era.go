@@ -2,7 +2,6 @@ package conn
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -18,12 +17,12 @@ func grants(query string) bool { return strings.Contains(query, eraWord) }
 
 // EraAt has a session grant in an era that needs not be learned, as in a cluster whose members have
 // one history.
-func (s *Session) EraAt(start int64) { s.GrantIn(start, strconv.FormatInt(start, 10), nil) }
+func (s *Session) EraAt(start lease.Token) { s.GrantIn(start, start.String(), nil) }
 
 // GrantIn has a session grant in the era that begins after start. It is called once, before
 // anything is granted. Text is the start as its statements have it. Holds returns why the session
 // must not grant in the era now, and may be nil.
-func (s *Session) GrantIn(start int64, text string, holds func(start int64) error) {
+func (s *Session) GrantIn(start lease.Token, text string, holds func(start lease.Token) error) {
 	s.era, s.eraOf.text, s.holds = start, text, holds
 }
 
@@ -32,20 +31,20 @@ type eraOf struct {
 	// Bounds, if they are set, spare a session within them the function of GrantIn.
 	Bounds *EraBounds
 
-	era   int64                   // its start
-	text  string                  // "" until it is learned
-	holds func(start int64) error // returns why the session must not grant; may be nil
+	era   lease.Token                   // its start
+	text  string                        // "" until it is learned
+	holds func(start lease.Token) error // returns why the session must not grant; may be nil
 }
 
 // EraBounds are the eras in which sessions may grant now.
 type EraBounds struct{ First, Last atomic.Int64 }
 
 // Next returns the token that a statement of the session grants to a key which has this one.
-func (s *Session) Next(token int64) int64 { return min(max(token, s.era), lease.MaxToken-1) + 1 }
+func (s *Session) Next(t lease.Token) lease.Token { return min(max(t, s.era), lease.MaxToken-1) + 1 }
 
 // CheckToken refuses a grant with a token that no grant has. A fence compares tokens, and takes 0
 // for none: a row with the token -1 would get it from token + 1.
-func CheckToken(granted bool, token int64) error {
+func CheckToken(granted bool, token lease.Token) error {
 	if granted && (token <= 0 || token >= lease.MaxToken) {
 		return fmt.Errorf("%w: a grant with the token %d", lease.ErrCorrupt, token)
 	}
@@ -53,7 +52,7 @@ func CheckToken(granted bool, token int64) error {
 }
 
 // Era is the start of the era in which the session grants.
-func (s *Session) Era() int64 { return s.era }
+func (s *Session) Era() lease.Token { return s.era }
 
 // Refusal returns why the session must not grant now.
 func (s *Session) Refusal() error { return s.held(true) }
@@ -63,7 +62,7 @@ func (s *Session) held(grants bool) error {
 	if !grants || s.holds == nil {
 		return nil
 	}
-	if b := s.Bounds; b != nil && s.era >= b.First.Load() && s.era <= b.Last.Load() {
+	if b := s.Bounds; b != nil && int64(s.era) >= b.First.Load() && int64(s.era) <= b.Last.Load() {
 		return nil
 	}
 	return s.holds(s.era)

@@ -29,7 +29,7 @@ func TestASessionGrantsWithinItsBounds(t *testing.T) {
 	refused := errors.New("refused")
 	s := &Session{}
 	s.Bounds = new(EraBounds)
-	s.GrantIn(5, "5", func(int64) error { return refused })
+	s.GrantIn(5, "5", func(lease.Token) error { return refused })
 	for _, c := range []struct {
 		first, last int64
 		want        error

@@ -109,23 +109,19 @@ var alarms = sync.Pool{New: func() any {
 // ended, or Until has passed. Without that bound, a caller without deadline would wait behind every
 // op that hangs before its own.
 func (op *Op[T]) await(ctx context.Context) error {
-	if op.Until.IsZero() {
-		select {
-		case <-op.done:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	var late <-chan time.Time
+	if !op.Until.IsZero() {
+		alarm := alarms.Get().(*time.Timer)
+		alarm.Reset(time.Until(op.Until))
+		defer func() { alarm.Stop(); alarms.Put(alarm) }()
+		late = alarm.C
 	}
-	alarm := alarms.Get().(*time.Timer)
-	alarm.Reset(time.Until(op.Until))
-	defer func() { alarm.Stop(); alarms.Put(alarm) }()
 	select {
 	case <-op.done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-alarm.C:
+	case <-late:
 		return ErrLate
 	}
 }

@@ -82,6 +82,9 @@ func (j *job) scanFirst(r Columns) error {
 func (s *Session) values(args []any) []Arg {
 	s.job.args = s.job.args[:0]
 	for _, a := range args {
+		if t, ok := a.(lease.Token); ok {
+			a = int64(t) // as drivers and wires take it
+		}
 		s.job.args = append(s.job.args, Arg{Value: a})
 	}
 	return s.job.args

@@ -228,17 +228,13 @@ func (w *Watch) read(ctx context.Context, due []*Call) {
 	for _, c := range due {
 		if cycle := g.last(c.chain.ID); cycle != nil && !c.told {
 			c.told = true
-			c.Broken <- broken(cycle)
+			first := cycle[0]
+			c.Broken <- &lease.DeadlockError{Key: first.Key, Token: first.Token, Cycle: links(cycle)}
 		}
 	}
 	if len(edges) >= mostEdges || len(g.edges) >= mostChains {
 		w.tooMany(len(edges), len(g.edges))
 	}
-}
-
-// broken is the error of the call whose chain is the first of the cycle.
-func broken(cycle []lease.Edge) error {
-	return &lease.DeadlockError{Key: cycle[0].Key, Token: cycle[0].Token, Cycle: links(cycle)}
 }
 
 // failed notes once a minute that waits are not compared, which costs no safety.

@@ -22,20 +22,20 @@ const (
 	least = 1 << 29
 	// ahead is how far an era may be ahead of this machine's clock.
 	ahead = 24 * time.Hour
-	last  = (lease.MaxToken>>lease.EpochShift - 2) &^ 1
+	last  = int64(lease.MaxToken>>lease.EpochShift-2) &^ 1
 )
 
 // Start returns the token that every token granted before now is below, as long as the database's
 // clock does not go back. It is the start of an era that begins now.
-func Start(now time.Time) int64 {
+func Start(now time.Time) lease.Token {
 	since := max(0, now.Sub(zero))
-	return lease.EpochStart(int64(since/Step)*2) + (since%Step).Microseconds()<<shift
+	return lease.EpochStart(int64(since/Step)*2) + lease.Token((since%Step).Microseconds()<<shift)
 }
 
 // check refuses a start that no client has written. In an odd era tokens would look like those of a
 // cluster, and after the last they would overflow. It refuses one far ahead of now, by this machine's
 // clock, because no era after it would be of the clock, and a restore would repeat its tokens.
-func check(start int64, now time.Time) error {
+func check(start lease.Token, now time.Time) error {
 	epoch := lease.Epoch(start)
 	began := zero.Add(time.Duration(epoch/2) * Step)
 	switch {
@@ -56,7 +56,7 @@ func check(start int64, now time.Time) error {
 // next returns the start of the era after the one that began at before: that of the clock, because
 // a failover can also have forgotten the eras before it. If the clock has gone back, it is one that
 // is above. here is this machine's clock.
-func next(now time.Time, before int64, here time.Time) (int64, error) {
+func next(now time.Time, before lease.Token, here time.Time) (lease.Token, error) {
 	start := Start(now)
 	if start <= before || lease.Epoch(start) > last {
 		start = after(before)
@@ -69,7 +69,7 @@ func next(now time.Time, before int64, here time.Time) (int64, error) {
 }
 
 // after returns a start above before, in the same era if it leaves that half of its tokens.
-func after(before int64) int64 {
+func after(before lease.Token) lease.Token {
 	epoch := lease.Epoch(before)
 	if next := before + least; epoch%2 == 0 && next < lease.EpochStart(epoch)+1<<(lease.EpochShift-1) {
 		return next

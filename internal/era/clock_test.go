@@ -41,7 +41,7 @@ func TestAnEraHasRoomForTokens(t *testing.T) {
 // A clock that has gone back, or to before eras, begins an era that is above the last.
 func TestAnEraIsAboveTheLastThoughTheClockHasGoneBack(t *testing.T) {
 	for _, now := range []time.Time{{}, zero, zero.Add(time.Hour), time.Unix(1<<40, 0)} {
-		for _, before := range []int64{lease.EpochStart(100_000), lease.EpochStart(100_001) - 9, lease.EpochStart(7)} {
+		for _, before := range []lease.Token{lease.EpochStart(100_000), lease.EpochStart(100_001) - 9, lease.EpochStart(7)} {
 			got, err := next(now, before, later)
 			if err != nil || got <= before || lease.Epoch(got)%2 != 0 || lease.Epoch(got) > lease.Epoch(before)+2 && got != Start(now) {
 				t.Errorf("at %s after %d: %d, %v", now, before, got, err)
@@ -76,7 +76,7 @@ func TestAnEraFarAheadOfThisMachinesClockIsCorrupt(t *testing.T) {
 			t.Errorf("an era of %s at %s: %v", at, now, err)
 		}
 	}
-	for _, start := range []int64{-1, 0, least} {
+	for _, start := range []lease.Token{-1, 0, least} {
 		if err := check(start, time.Time{}); err != nil {
 			t.Errorf("%d on a machine whose clock is not set: %v", start, err)
 		}
@@ -98,7 +98,7 @@ func TestNoEraBeginsAfterTheLast(t *testing.T) {
 
 // A start that was written by hand is refused before it is in any token.
 func TestAStartThatNoClientWritesIsCorrupt(t *testing.T) {
-	for start, ok := range map[int64]bool{
+	for start, ok := range map[lease.Token]bool{
 		-1: true, 0: true, 5: true, lease.EpochStart(2): true, lease.EpochStart(last) + 1: true,
 		lease.EpochStart(1): false, lease.EpochStart(last + 2): false, 1<<63 - 1: false,
 	} {

@@ -46,7 +46,7 @@ const (
 // Eras are those of one opening of the tables.
 type Eras struct {
 	d      *sqlstore.Dialect
-	began  func(start int64)
+	began  func(start lease.Token)
 	opened sqlstore.Opened
 	// From the newest that any session here has learned, -1 before the first, to the last that all
 	// gates have admitted: every era, if none holds any back.
@@ -56,7 +56,7 @@ type Eras struct {
 
 // New returns the eras of the tables that d speaks of. It calls began, unless that is nil, for each
 // era that a session here has begun after the first. Close ends them.
-func New(d *sqlstore.Dialect, began func(start int64)) *Eras {
+func New(d *sqlstore.Dialect, began func(start lease.Token)) *Eras {
 	e := &Eras{d: d, began: began}
 	e.bounds.First.Store(unlearned)
 	e.gates.last = &e.bounds.Last
@@ -68,10 +68,10 @@ func New(d *sqlstore.Dialect, began func(start int64)) *Eras {
 func (e *Eras) Close() { e.opened.Close() }
 
 // Newest is the start of the newest era that a session has learned.
-func (e *Eras) Newest() int64 { return e.bounds.First.Load() }
+func (e *Eras) Newest() lease.Token { return lease.Token(e.bounds.First.Load()) }
 
 // Hold is the HoldEras of a seam.EraGate.
-func (e *Eras) Hold() (admit func(start int64), free func()) { return e.gates.hold(e.Newest()) }
+func (e *Eras) Hold() (admit func(start lease.Token), free func()) { return e.gates.hold(e.Newest()) }
 
 // After returns the function that sets up a session that grants. Once an era is known here, a
 // session that can learn none renews and releases all the same: holders need not lose what is
@@ -147,11 +147,11 @@ func (e *Eras) Current(s *conn.Session) error {
 }
 
 // holds returns an error if a session must not grant in its era.
-func (e *Eras) holds(start int64) error {
+func (e *Eras) holds(start lease.Token) error {
 	switch {
-	case start < e.bounds.First.Load():
+	case start < e.Newest():
 		return conn.NotSent{Err: errPassed}
-	case start > e.bounds.Last.Load():
+	case int64(start) > e.bounds.Last.Load():
 		return conn.NotSent{Err: seam.ErrNewEra}
 	}
 	return nil
@@ -172,8 +172,8 @@ func (e *Eras) look(ctx context.Context, s *conn.Session) (sqlstore.History, err
 
 func (e *Eras) knows(h sqlstore.History) bool { return h.Known && h.Newest >= e.Newest() }
 
-func (e *Eras) see(start int64) {
-	for seen := e.Newest(); seen < start && !e.bounds.First.CompareAndSwap(seen, start); {
+func (e *Eras) see(start lease.Token) {
+	for seen := e.Newest(); seen < start && !e.bounds.First.CompareAndSwap(int64(seen), int64(start)); {
 		seen = e.Newest()
 	}
 }
@@ -232,14 +232,14 @@ func (e *Eras) Rehearse(ctx context.Context, s *conn.Session) (done bool, err er
 		if err := e.lock(ctx, s); err != nil {
 			return err
 		}
-		_, err := s.Exec(ctx, e.d.Text("era-drop"), int64(unlearned))
+		_, err := s.Exec(ctx, e.d.Text("era-drop"), lease.Token(unlearned))
 		return err
 	})
 }
 
 // next returns the start of the era that the history h begins. The first history of new tables has
 // the tokens from 1 on.
-func (e *Eras) next(ctx context.Context, s *conn.Session, h sqlstore.History) (int64, error) {
+func (e *Eras) next(ctx context.Context, s *conn.Session, h sqlstore.History) (lease.Token, error) {
 	if h.Recorded == 0 && h.Newest == 0 && e.Newest() == unlearned {
 		// A backup from before the first client has no history either, and may be restored long after.
 		var fresh bool
@@ -263,7 +263,7 @@ func (e *Eras) Clock(ctx context.Context, s *conn.Session) (time.Time, error) {
 
 // drop forgets all but the newest histories.
 func (e *Eras) drop(ctx context.Context, s *conn.Session) error {
-	var oldest int64
+	var oldest lease.Token
 	err := s.QueryRow(ctx, e.d.Text("era-kept"), []any{kept}, &oldest)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -280,16 +280,16 @@ type gates struct {
 	last *atomic.Int64 // that all have admitted
 
 	mu  sync.Mutex
-	all []*int64
+	all []*lease.Token
 }
 
 // hold has all eras after newest wait for admit, until free is called.
-func (g *gates) hold(newest int64) (admit func(start int64), free func()) {
+func (g *gates) hold(newest lease.Token) (admit func(start lease.Token), free func()) {
 	mine := &newest
 	g.change(func() { g.all = append(g.all, mine) })
-	admit = func(start int64) { g.change(func() { *mine = max(*mine, start) }) }
+	admit = func(start lease.Token) { g.change(func() { *mine = max(*mine, start) }) }
 	free = func() {
-		g.change(func() { g.all = slices.DeleteFunc(g.all, func(a *int64) bool { return a == mine }) })
+		g.change(func() { g.all = slices.DeleteFunc(g.all, func(a *lease.Token) bool { return a == mine }) })
 	}
 	return admit, free
 }
@@ -298,9 +298,9 @@ func (g *gates) change(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f()
-	least := int64(math.MaxInt64)
+	least := lease.Token(math.MaxInt64)
 	for _, a := range g.all {
 		least = min(least, *a)
 	}
-	g.last.Store(least)
+	g.last.Store(int64(least))
 }

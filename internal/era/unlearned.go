@@ -24,9 +24,9 @@ const stale = time.Second
 
 // refuses returns the holds of a session that has learned no era. What was refused long ago may be
 // cured: the call is to ask anew, on another connection.
-func refuses(err error) func(int64) error {
+func refuses(err error) func(lease.Token) error {
 	at := time.Now()
-	return func(int64) error {
+	return func(lease.Token) error {
 		if time.Since(at) > stale {
 			return conn.NotSent{Err: conn.Unsettled{Err: Unlearned{err}}} // discard it
 		}

@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"sync"
 	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // remembered is of how many keys the last release is known, unless two share a place.
@@ -23,7 +25,7 @@ type HandOvers[T any] struct {
 type place[T any] struct {
 	mu    sync.Mutex
 	key   string
-	token int64 // that was released
+	token lease.Token // that was released
 	at    time.Time
 	by    T
 }
@@ -33,7 +35,7 @@ func NewHandOvers[T any]() *HandOvers[T] { return &HandOvers[T]{seed: maphash.Ma
 
 // Releasing says that a holder of this process is about to release a key. The grant may be told
 // before the release has returned, so that a call after it would come too late.
-func (h *HandOvers[T]) Releasing(key string, token int64, at time.Time, by T) {
+func (h *HandOvers[T]) Releasing(key string, token lease.Token, at time.Time, by T) {
 	p := h.place(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +47,7 @@ func (h *HandOvers[T]) Releasing(key string, token int64, at time.Time, by T) {
 // that a grant to another process in between is not mistaken for it. Readers share a token, and
 // have one release to wait for.
 func (h *HandOvers[T]) Acquired(
-	key string, token int64, began time.Time,
+	key string, token lease.Token, began time.Time,
 ) (at time.Time, by T, ok bool) {
 	p := h.place(key)
 	p.mu.Lock()

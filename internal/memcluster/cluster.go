@@ -75,7 +75,7 @@ func (r *record) held(now time.Time) bool {
 	return r != nil && !r.owner.IsZero() && now.Before(r.expires)
 }
 
-func (r *record) token() int64 { return lease.EpochStart(r.epoch) | r.counter }
+func (r *record) token() lease.Token { return lease.EpochStart(r.epoch) | lease.Token(r.counter) }
 
 func (r *record) names(l lease.Lease) bool {
 	return r != nil && !l.Owner.IsZero() && r.owner == l.Owner &&

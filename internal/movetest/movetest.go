@@ -162,7 +162,7 @@ func (p *play) increment(l *rowlock.Lock, key int) {
 	if err := l.Fence(ctx, tx); err != nil {
 		return
 	}
-	var n, token int64
+	var n, token rowlock.Token
 	if err := tx.QueryRowContext(ctx, p.SQL(p.sql(`SELECT n, token FROM {guarded} WHERE id = ?`)), key).Scan(&n, &token); err != nil {
 		return
 	}

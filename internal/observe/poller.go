@@ -32,7 +32,7 @@ type Poller struct {
 	running bool
 	loop    sync.WaitGroup
 	kick    chan struct{}
-	lost    map[string]int64 // tokens that were told as lost, until the rows say so
+	lost    map[string]lease.Token // tokens that were told as lost, until the rows say so
 
 	last   listing // the loop's alone
 	forced records // the loop's alone
@@ -46,7 +46,7 @@ type records struct {
 
 // New returns a poller without readers, which does nothing.
 func New(p *Poller) *Poller {
-	p.readers, p.lost = make(map[*reader]struct{}), make(map[string]int64)
+	p.readers, p.lost = make(map[*reader]struct{}), make(map[string]lease.Token)
 	p.kick = make(chan struct{}, 1)
 	return p
 }
@@ -55,7 +55,7 @@ func New(p *Poller) *Poller {
 // begins when it is ranged over.
 func (p *Poller) Watch(ctx context.Context, prefix string) iter.Seq2[lease.Event, error] {
 	return func(yield func(lease.Event, error) bool) {
-		r := newReader(prefix)
+		r := &reader{prefix: prefix, fresh: true, pending: make(map[slot]told), news: make(chan struct{}, 1)}
 		p.begin(r)
 		defer p.end(r)
 		r.all(ctx, p.Closed)(yield)
@@ -181,7 +181,7 @@ func (p *Poller) round(ctx context.Context) bool {
 
 // begun returns the readers that the next listing is for, and what was told as lost before it. A
 // reader that begins later waits for the next.
-func (p *Poller) begun() (set []*reader, lost map[string]int64) {
+func (p *Poller) begun() (set []*reader, lost map[string]lease.Token) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for r := range p.readers {
@@ -189,7 +189,7 @@ func (p *Poller) begun() (set []*reader, lost map[string]int64) {
 	}
 	if len(set) == 0 {
 		p.running = false
-		p.last, p.lost = listing{}, make(map[string]int64)
+		p.last, p.lost = listing{}, make(map[string]lease.Token)
 		p.forced.newest = nil
 	}
 	return set, maps.Clone(p.lost)

@@ -38,12 +38,6 @@ type slot struct {
 	forced, bad bool
 }
 
-func newReader(prefix string) *reader {
-	return &reader{
-		prefix: prefix, fresh: true, pending: make(map[slot]told), news: make(chan struct{}, 1),
-	}
-}
-
 func (r *reader) wants(key string) bool { return strings.HasPrefix(key, r.prefix) }
 
 // tell leaves an event for the reader. An earlier event of the key is replaced.

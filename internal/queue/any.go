@@ -67,13 +67,6 @@ func (a *anyWaiter) wake() {
 	}
 }
 
-// wakeAny wakes every queue in which a stands.
-func (s *keys) wakeAny(a *anyWaiter) {
-	for _, w := range a.members {
-		s.use(w.key).wake()
-	}
-}
-
 // Attempt asks under fresh owners for the keys at the head of whose queues the call stands.
 func (a *anyWaiter) Attempt(ctx context.Context) (Grants, error) {
 	keys := a.q.keys.heads(a)

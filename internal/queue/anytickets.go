@@ -189,17 +189,14 @@ func (ts *anyTickets) takeBack(ctx context.Context, used Grants) {
 	}
 	var orphans []lease.Lease
 	for _, t := range ts.all {
-		if !t.is(used) && (err != nil || t.isUnsure()) {
+		t.q.mu.Lock()
+		unsure := t.unsure
+		t.q.mu.Unlock()
+		if !t.is(used) && (err != nil || unsure) {
 			orphans = append(orphans, t.lease())
 		}
 	}
 	ts.q.cfg.Asker.Orphans.AddLeases(orphans...)
-}
-
-func (t *ticket) isUnsure() bool {
-	t.q.mu.Lock()
-	defer t.q.mu.Unlock()
-	return t.unsure
 }
 
 // passOn gives up those of left that have their keys.

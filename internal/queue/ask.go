@@ -44,9 +44,9 @@ type Hooks struct {
 	Contended func(ctx context.Context, key string, held *lease.HeldError)
 	// HolderChanged is called if a poll has read another holder of the key that the call waits for
 	// than the poll before. Token is 0 if polls do not read it.
-	HolderChanged func(ctx context.Context, key string, token int64, holder *lease.HeldError)
+	HolderChanged func(ctx context.Context, key string, token lease.Token, holder *lease.HeldError)
 	// Expired is called before an attempt if the last poll has read a holder whose lease had run out.
-	Expired func(ctx context.Context, key string, token int64, holder *lease.HeldError)
+	Expired func(ctx context.Context, key string, token lease.Token, holder *lease.HeldError)
 }
 
 // Counts returns how many calls wait now, and how often a key was found held.

@@ -76,7 +76,7 @@ func (q *Attempts) Notifications() (heard int64, connected bool) {
 }
 
 // Granted notes a grant to this process.
-func (q *Attempts) Granted(key string, token int64, sent time.Time) {
+func (q *Attempts) Granted(key string, token lease.Token, sent time.Time) {
 	q.keys.granted(key, token, sent, time.Since(sent))
 }
 

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // budget is the records of keys, as one process grants and releases them.
@@ -42,7 +44,7 @@ func newBudget(grants int, lasts time.Duration) *budget {
 func TestABudgetIsSpentAfterSoManyGrantsAndSoLong(t *testing.T) {
 	r := newBudget(3, time.Second)
 	now := time.Now()
-	for token := range int64(3) {
+	for token := range lease.Token(3) {
 		if r.spent("k", now.Add(time.Hour)) {
 			t.Errorf("over after %d grants", token)
 		}
@@ -63,7 +65,7 @@ func TestABudgetIsSpentAfterSoManyGrantsAndSoLong(t *testing.T) {
 func TestAnotherProcesssGrantEndsAStreak(t *testing.T) {
 	r := newBudget(3, time.Second)
 	now := time.Now()
-	for _, token := range []int64{1, 2, 4, 5} {
+	for _, token := range []lease.Token{1, 2, 4, 5} {
 		r.granted("k", token, now, 0)
 	}
 	if r.spent("k", now.Add(time.Hour)) {
@@ -82,7 +84,7 @@ func TestABudgetForgetsKeysUsedOnce(t *testing.T) {
 	for i := range 100_000 {
 		r.granted(fmt.Sprint("once", i), 1, now, 0)
 		if i%1000 == 0 {
-			r.granted("hot", int64(1+i/1000), now, 0)
+			r.granted("hot", lease.Token(1+i/1000), now, 0)
 		}
 	}
 	if !r.spent("hot", now) {
@@ -98,13 +100,13 @@ func TestATurnEndsAfterItsTime(t *testing.T) {
 	const slice, room = 5 * time.Millisecond, 10 * time.Millisecond
 	r := newBudget(0, 0)
 	now := time.Now()
-	pair := func(token int64) (returns bool) {
+	pair := func(token lease.Token) (returns bool) {
 		r.granted("k", token, now, 0)
 		now = now.Add(2 * time.Millisecond)
 		return r.ends("k", now, slice, true)
 	}
 	for token, want := range []struct{ returns, yields bool }{{}, {returns: true}, {yields: true}} {
-		if returns := pair(int64(token + 1)); returns != want.returns {
+		if returns := pair(lease.Token(token + 1)); returns != want.returns {
 			t.Errorf("release %d: returns %t", token, returns)
 		}
 		if yields := r.asks("k", now, room); yields != want.yields {
@@ -125,7 +127,7 @@ func TestAProcessThatWasAwayIsNotExpectedToReturn(t *testing.T) {
 	r := newBudget(0, 0)
 	now := time.Now()
 	for i, away := range []time.Duration{0, 2 * soon, 0} {
-		r.granted("k", int64(i+1), now, 0)
+		r.granted("k", lease.Token(i+1), now, 0)
 		returns := r.ends("k", now, time.Hour, true)
 		if want := i == 1; returns != want {
 			t.Errorf("release %d: returns %t", i, returns)
@@ -161,7 +163,7 @@ func TestABudgetKnowsForAWhileThatNoOtherProcessWaits(t *testing.T) {
 // Streaks are used again for other keys: none may be two keys' at once.
 func TestEachKeyHasAStreakOfItsOwn(t *testing.T) {
 	b := newBudget(1<<30, time.Hour)
-	now, tokens := time.Now(), make(map[string]int64)
+	now, tokens := time.Now(), make(map[string]lease.Token)
 	for range 20_000 { // keys come again after a few, after two generations, or never
 		key := fmt.Sprint(int(math.Exp2(rand.Float64() * 13)))
 		if token := b.of(key).token; token != 0 && token != tokens[key] {
@@ -207,7 +209,7 @@ func TestATimeSliceGoesOnOverAnotherProcesssGrant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, now := newBudget(16, time.Second), time.Now()
 			over := false
-			for token := int64(1); token < 21; token += 2 {
+			for token := lease.Token(1); token < 21; token += 2 {
 				b.granted("k", token, now, 0)
 				b.looked("k", true, now)
 				if over = b.of("k").over(now, slice-time.Millisecond); over {

@@ -43,7 +43,7 @@ type Seen struct {
 	// Otherwise the key was free, or no poll has read it since the call's last attempt.
 	Held, Expired bool
 	// Token is that of the last grant, or 0 if polls do not read it. Note is its holder's.
-	Token int64
+	Token lease.Token
 	Note  string
 	// Shared: readers hold it.
 	Shared bool

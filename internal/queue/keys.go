@@ -3,6 +3,8 @@ package queue
 import (
 	"sync"
 	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // keys are the records of the keys for which calls of this process wait, or which it had lately.
@@ -42,7 +44,7 @@ type record struct {
 // usage is a sequence of consecutive grants of one key to this process: without another process's
 // between them, which the tokens show.
 type usage struct {
-	token int64         // of the last grant
+	token lease.Token   // of the last grant
 	at    time.Time     // when it was requested
 	took  time.Duration // from then to its answer
 
@@ -118,7 +120,7 @@ func (s *keys) of(key string) usage {
 }
 
 // granted notes a grant of key with token, requested at now.
-func (s *keys) granted(key string, token int64, now time.Time, took time.Duration) {
+func (s *keys) granted(key string, token lease.Token, now time.Time, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := &s.use(key).usage

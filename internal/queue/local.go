@@ -258,7 +258,9 @@ func (s *keys) giveBack(w *waiter) {
 		return
 	}
 	w.any.claimed = false
-	s.wakeAny(w.any)
+	for _, other := range w.any.members {
+		s.use(other.key).wake()
+	}
 }
 
 // ahead is how many waiters of this process stand before w.

@@ -21,7 +21,7 @@ func joined(t *testing.T, q *keys, n int, first bool) *waiter {
 }
 
 // handed is a grant that says its number.
-func handed(n int64) Grants { return Grants{Each: []Grant{{Answer: lease.Acquired{Token: n}}}} }
+func handed(n lease.Token) Grants { return Grants{Each: []Grant{{Answer: lease.Acquired{Token: n}}}} }
 
 // next claims the waiter to which the key can be handed.
 func next(q *keys) *waiter {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // observed is what a poll read of a key.
@@ -24,7 +26,7 @@ type observed struct {
 	Shared bool
 	// Token is that of the last grant, and At the time of the poll: together they show whether the
 	// key changes hands.
-	Token int64
+	Token lease.Token
 	At    time.Time
 	// Crowd is how many processes wait for the key, or 0 if that is unknown.
 	Waiters int

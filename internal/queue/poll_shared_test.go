@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // shared is a key of which so many processes take turns, with a grant every so often.
@@ -17,7 +19,7 @@ func shared(t *testing.T, crowd int, every time.Duration, f func(p *poller, poll
 			Wanted: func(string) bool { return true },
 			Read: func(context.Context, []string) (map[string]observed, error) {
 				polls++
-				return map[string]observed{"k": {Remaining: time.Hour, Token: int64(time.Since(began) / every), Waiters: crowd}}, nil
+				return map[string]observed{"k": {Remaining: time.Hour, Token: lease.Token(time.Since(began) / every), Waiters: crowd}}, nil
 			},
 			Found: func(string, observed) {},
 		})

@@ -11,6 +11,8 @@ package queue
 import (
 	"context"
 	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Queue is where calls wait, and what passes keys on to them.
@@ -19,7 +21,7 @@ type Queue interface {
 	// leaves nothing behind.
 	Join(ctx context.Context, c *Call) (w Waiter, attempt bool, err error)
 	// Granted notes a grant to this process, which was asked for at sent.
-	Granted(key string, token int64, sent time.Time)
+	Granted(key string, token lease.Token, sent time.Time)
 	// GiveUp releases the lease of each item, or gives the key to its next owner, and answers in
 	// Answer.
 	GiveUp(ctx context.Context, items []Release)

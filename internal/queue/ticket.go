@@ -111,7 +111,7 @@ func (t *ticket) join(ctx context.Context, o observed) error {
 // read proves nothing: the commit that passed it may wait for a replica still, and a failover would
 // forget it. A renewal is a commit after it, and is acknowledged; and the lease then ends a TTL
 // after a moment that is known here.
-func (t *ticket) confirm(ctx context.Context, token int64) (Grants, error) {
+func (t *ticket) confirm(ctx context.Context, token lease.Token) (Grants, error) {
 	if t.q.cfg.Asker.IsClosed() {
 		return Grants{}, Closed([]string{t.Key})
 	}
@@ -127,7 +127,7 @@ func (t *ticket) confirm(ctx context.Context, token int64) (Grants, error) {
 	return t.grants(token, sent), nil
 }
 
-func (t *ticket) grants(token int64, sent time.Time) Grants {
+func (t *ticket) grants(token lease.Token, sent time.Time) Grants {
 	return Grants{
 		Each: []Grant{{
 			Req: t.AcquireRequest, Answer: lease.Acquired{Granted: true, Token: token},

@@ -50,7 +50,7 @@ func (q *Tickets) Notifications() (heard int64, connected bool) {
 }
 
 // Granted notes nothing: a fair queue needs no budget.
-func (q *Tickets) Granted(string, int64, time.Time) {}
+func (q *Tickets) Granted(string, lease.Token, time.Time) {}
 
 // Wake has the positions of the waiters of key polled. "" is every key.
 func (q *Tickets) Wake(key string) {

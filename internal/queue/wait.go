@@ -24,8 +24,8 @@ type wait struct {
 	record  *cycle.Call // among the calls that wait; nil before the first attempt was lost
 	holder  Seen        // of the key that the call waited for last
 	key     string
-	expired int64     // the token of the lease of which Expired was told
-	outage  time.Time // since when no attempt has reached a server that takes writes, or zero
+	expired lease.Token // the token of the lease of which Expired was told
+	outage  time.Time   // since when no attempt has reached a server that takes writes, or zero
 	intent
 }
 

@@ -123,8 +123,8 @@ func TestAnApplicationKeepsItsOwnHooks(t *testing.T) {
 	must(t, err)
 	told := 0
 	own := rowlock.Hooks{
-		Acquired: func(context.Context, string, int64, time.Duration) { told++ },
-		Released: func(context.Context, string, int64, time.Duration) { told++ },
+		Acquired: func(context.Context, string, rowlock.Token, time.Duration) { told++ },
+		Released: func(context.Context, string, rowlock.Token, time.Duration) { told++ },
 	}
 	locks := client(t, c.Hooks().Then(own))
 	useOnce(t, locks, "k")

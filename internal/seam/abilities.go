@@ -9,13 +9,17 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
+// need returns an ability, or an error if the store lacks it.
+func need[A comparable](ability A, what string) (A, error) {
+	if ability == *new(A) {
+		return ability, fmt.Errorf("%w: %s", lease.ErrUnsupported, what)
+	}
+	return ability, nil
+}
+
 // Limits returns what grants slots within limits, or an error that wraps lease.ErrUnsupported.
 func (s *Store) Limits() (lease.Limiter, error) {
-	if s.limiter == nil {
-		return nil, fmt.Errorf("%w: a semaphore needs a store that keeps limits (lease.Limiter)",
-			lease.ErrUnsupported)
-	}
-	return s.limiter, nil
+	return need(s.limiter, "a semaphore needs a store that keeps limits (lease.Limiter)")
 }
 
 // AcquireWithin asks for n slots within a limit.
@@ -43,20 +47,12 @@ func (s *Store) PassSlots(
 
 // Forces returns what takes leases away, or an error that wraps lease.ErrUnsupported.
 func (s *Store) Forces() (lease.ForceReleaser, error) {
-	if s.forcer == nil {
-		return nil, fmt.Errorf("%w: ForceRelease needs a store that keeps a record of it "+
-			"(lease.ForceReleaser)", lease.ErrUnsupported)
-	}
-	return s.forcer, nil
+	return need(s.forcer, "ForceRelease needs a store that keeps a record of it (lease.ForceReleaser)")
 }
 
 // Traces returns what keeps the trace, or an error that wraps lease.ErrUnsupported.
 func (s *Store) Traces() (lease.Tracer, error) {
-	if s.tracer == nil {
-		return nil, fmt.Errorf("%w: a trace needs a store that keeps one (lease.Tracer)",
-			lease.ErrUnsupported)
-	}
-	return s.tracer, nil
+	return need(s.tracer, "a trace needs a store that keeps one (lease.Tracer)")
 }
 
 // Keeps returns the error of a tracer over another store that has no trace, and so can keep no

@@ -15,10 +15,10 @@ var ErrNewEra = fmt.Errorf("%w: the database's server was started or has failed 
 // out what the server has forgotten. Reads, renewals, releases and moves go on.
 type EraGate interface {
 	// Era is the start of the newest era that the store has met.
-	Era() int64
+	Era() lease.Token
 	// HoldEras has every grant fail with ErrNewEra in a later era than that, until admit is called
 	// with its start by all who hold eras, or free is.
-	HoldEras() (admit func(start int64), free func())
+	HoldEras() (admit func(start lease.Token), free func())
 	// MayDepart returns an error if a key that moved away now could come home in an epoch that is
 	// not over by the database's clock. So a mover does not take a key that it cannot move.
 	MayDepart(ctx context.Context, key string) error

@@ -83,9 +83,9 @@ func (s *Scene) Rows() int64 {
 }
 
 // Floor reads the floor of key's bucket.
-func (s *Scene) Floor(key string) int64 {
+func (s *Scene) Floor(key string) lease.Token {
 	s.Helper()
-	return s.Number(`SELECT floor FROM {rowlock_floor} WHERE bucket = ?`, lease.Bucket(key))
+	return lease.Token(s.Number(`SELECT floor FROM {rowlock_floor} WHERE bucket = ?`, lease.Bucket(key)))
 }
 
 // Ledger makes a table of the application's, with one row: id 1, n 0.

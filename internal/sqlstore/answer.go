@@ -13,7 +13,7 @@ import (
 // Answer is the one row every acquiring section returns: state, token, note and the µs remaining.
 type Answer struct {
 	State     int64
-	Token     int64
+	Token     lease.Token
 	Note      []byte
 	Remaining int64
 }

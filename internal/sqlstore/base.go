@@ -62,7 +62,7 @@ func (b *Base) Places(ctx context.Context, s *conn.Session, waiters []lease.Leas
 // lease's.
 func (b *Base) Pass(ctx context.Context, s *conn.Session, l lease.Lease) (lease.Passed, error) {
 	var owner []byte
-	var token int64
+	var token lease.Token
 	args := []any{[]byte(l.Key), conn.Bytes(l.Owner), l.Token}
 	err := s.QueryRow(ctx, b.Text("pass"), args, &owner, &token)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -55,7 +55,7 @@ type Change struct {
 	TTL  time.Duration
 	// Expects is the token that the row of an acquire probably has; 0: not known. It saves a read,
 	// and nothing is told from it.
-	Expects int64
+	Expects lease.Token
 }
 
 // Acquires reports whether the change gives a free row to an owner.
@@ -75,7 +75,7 @@ func OnlyReleases(changes []Change) bool {
 type Applied struct {
 	Outcome Outcome
 	// Token is the row's, if the change was made.
-	Token int64
+	Token lease.Token
 	// Awaited says that another process waits for the key that was released; see
 	// lease.Released.
 	Awaited bool

@@ -70,11 +70,11 @@ func acquire(key string, to lease.Owner) sqlstore.Change {
 	return sqlstore.Change{From: lease.Lease{Key: key}, To: to, Note: "to", TTL: time.Minute}
 }
 
-func release(key string, from lease.Owner, token int64) sqlstore.Change {
+func release(key string, from lease.Owner, token lease.Token) sqlstore.Change {
 	return sqlstore.Change{From: lease.Lease{Key: key, Owner: from, Token: token}}
 }
 
-func handOver(key string, from lease.Owner, token int64, to lease.Owner) sqlstore.Change {
+func handOver(key string, from lease.Owner, token lease.Token, to lease.Owner) sqlstore.Change {
 	return sqlstore.Change{From: lease.Lease{Key: key, Owner: from, Token: token}, To: to, Note: "to", TTL: time.Minute}
 }
 
@@ -84,7 +84,7 @@ var (
 )
 
 // row puts a key's row, with token 7, into the table.
-func (b bench) row(key string, owner lease.Owner, expiry string, token int64, home int) {
+func (b bench) row(key string, owner lease.Owner, expiry string, token lease.Token, home int) {
 	b.Helper()
 	var o any
 	if !owner.IsZero() {
@@ -101,12 +101,12 @@ func TestEachChangeOfABatchHasItsOwnOutcome(t *testing.T) {
 		cases := []struct {
 			owner  lease.Owner
 			expiry string
-			token  int64
+			token  lease.Token
 			home   int
 			change func(key string) sqlstore.Change
 			want   sqlstore.Outcome
 			after  lease.Owner
-			next   int64
+			next   lease.Token
 		}{
 			{nobody, expired, 7, 0, func(k string) sqlstore.Change { return acquire(k, us) }, sqlstore.Done, us, 8},
 			{them, expired, 7, 0, func(k string) sqlstore.Change { return acquire(k, us) }, sqlstore.Done, us, 8},
@@ -155,7 +155,7 @@ func TestEachChangeOfABatchHasItsOwnOutcome(t *testing.T) {
 }
 
 // want looks at a row.
-func (b bench) want(key string, owner lease.Owner, token int64) {
+func (b bench) want(key string, owner lease.Owner, token lease.Token) {
 	b.Helper()
 	o, n, _ := b.read(key)
 	if o != owner || n != token {
@@ -163,7 +163,7 @@ func (b bench) want(key string, owner lease.Owner, token int64) {
 	}
 }
 
-func (b bench) read(key string) (owner lease.Owner, token int64, note string) {
+func (b bench) read(key string) (owner lease.Owner, token lease.Token, note string) {
 	b.Helper()
 	var o []byte
 	err := b.DB.QueryRow(b.SQL(`SELECT owner, token, note FROM {rowlock} WHERE {key} = ?`), []byte(key)).Scan(&o, &token, &note)
@@ -231,11 +231,11 @@ type ledger struct {
 	testing.TB
 	mu     sync.Mutex
 	held   map[string]bool
-	last   map[string]int64
+	last   map[string]lease.Token
 	grants int
 }
 
-func (l *ledger) granted(key string, token int64) {
+func (l *ledger) granted(key string, token lease.Token) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held[key] || token != l.last[key]+1 {
@@ -271,7 +271,7 @@ func overlap(t *testing.T, rounds int, pick func() []string, all bool) {
 		for _, key := range numbered(24) {
 			b.row(key, lease.Owner{}, expired, 0, 0)
 		}
-		l := &ledger{TB: b, held: make(map[string]bool), last: make(map[string]int64)}
+		l := &ledger{TB: b, held: make(map[string]bool), last: make(map[string]lease.Token)}
 		var wg sync.WaitGroup
 		for range 3 {
 			s := b.session()

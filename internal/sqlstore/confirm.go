@@ -13,7 +13,7 @@ import (
 // already, and has written nothing. That is no grant yet, because a read proves nothing about
 // durability: a commit that waits for a synchronous standby becomes visible when its wait is
 // cancelled, and is then on this server alone. The store confirms the lease before it reports it.
-type FoundError struct{ Token int64 }
+type FoundError struct{ Token lease.Token }
 
 // Error says what was found.
 func (e FoundError) Error() string {

@@ -1,11 +1,13 @@
 package sqlstore
 
+import "github.com/rowlockdb/rowlock/lease"
+
 // History is what a session has learned of its server.
 type History struct {
 	// Name differs for each start of a server, and for each restore.
 	Name string
 	// Newest is the start of the newest era of the table, -1 if there is none.
-	Newest int64
+	Newest lease.Token
 	// Recorded is how many histories the table has. Known says that this is the newest of them; in
 	// a file, which has several at once, that it is one of them.
 	Recorded int64

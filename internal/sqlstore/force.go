@@ -44,7 +44,7 @@ func (r Force) Release(ctx context.Context) (f lease.Forced, found bool, err err
 
 // Repair frees a key whose row cannot be read, and records it as Release does. The row is was, as
 // far as it could be read; token is above all that the key was granted with.
-func (r Force) Repair(ctx context.Context, was lease.Record, token int64) (
+func (r Force) Repair(ctx context.Context, was lease.Record, token lease.Token) (
 	f lease.Forced, found bool, err error,
 ) {
 	var key []byte

@@ -29,7 +29,7 @@ func RenewList(reqs []lease.RenewRequest, unit func(lease.RenewRequest) int64) s
 		r := &reqs[i]
 		b = appendHex(append(b, `{"k":"`...), r.Key)
 		b = hex.AppendEncode(append(b, `","o":"`...), r.Owner[:])
-		b = strconv.AppendInt(append(b, `","t":`...), r.Token, 10)
+		b = strconv.AppendInt(append(b, `","t":`...), int64(r.Token), 10)
 		b = strconv.AppendInt(append(b, `,"d":`...), unit(*r), 10)
 		b = append(b, `},`...)
 	}
@@ -45,7 +45,7 @@ func ChangeList(changes []Change) string {
 		c := &changes[i]
 		b = appendHex(append(b, `["`...), c.From.Key)
 		b = appendOwner(append(b, `","`...), &c.From.Owner)
-		b = strconv.AppendInt(append(b, `",`...), c.From.Token, 10)
+		b = strconv.AppendInt(append(b, `",`...), int64(c.From.Token), 10)
 		b = appendOwner(append(b, `,"`...), &c.To)
 		b = appendHex(append(b, `","`...), c.Note)
 		b = strconv.AppendInt(append(b, `",`...), conn.Micros(c.TTL), 10)
@@ -85,7 +85,7 @@ func appendTrace(b []byte, r *TraceRow) []byte {
 	b = strconv.AppendInt(append(b, ','), r.ID, 10)
 	b = appendHex(append(b, `,"`...), r.Key)
 	b = append(append(b, `","`...), r.Event...)
-	b = strconv.AppendInt(append(b, `",`...), r.Token, 10)
+	b = strconv.AppendInt(append(b, `",`...), int64(r.Token), 10)
 	b = hex.AppendEncode(append(b, `,"`...), r.Owner[:])
 	b = appendHex(append(b, `","`...), r.Note)
 	b = strconv.AppendInt(append(b, `",`...), r.Number, 10)

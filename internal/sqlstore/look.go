@@ -39,7 +39,7 @@ func Look(ctx context.Context, s *conn.Session, d Lists, changes []Change) ([]Ap
 
 // names is the token with which the change is tried unread, or 0. What would exhaust the row's
 // tokens is read first.
-func (c *Change) names() int64 {
+func (c *Change) names() lease.Token {
 	token := c.From.Token
 	if c.Acquires() {
 		token = c.Expects

@@ -91,7 +91,7 @@ func (n Names) Fill(sql, quote string) string {
 		panic("dialect: SQL text must not quote the tables itself: " + sql)
 	}
 	sql = strings.ReplaceAll(sql, "@home", strconv.Itoa(n.Home))
-	sql = strings.ReplaceAll(sql, "@last_token", strconv.FormatInt(lease.MaxToken-1, 10))
+	sql = strings.ReplaceAll(sql, "@last_token", (lease.MaxToken - 1).String())
 	return tableWord.ReplaceAllStringFunc(sql, func(t string) string {
 		if indexWord.MatchString(t) {
 			return Names{Prefix: n.Prefix}.Table(t, quote)

@@ -3,8 +3,8 @@ package sqlstore
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
@@ -30,22 +30,16 @@ type Queue interface {
 // TicketList encodes tickets as a JSON array for the queue sections: hexadecimal key, waiter and
 // note, head start and ttl in µs.
 func TicketList(tickets []lease.Ticket) string {
-	type line struct {
-		Key       string `json:"k"`
-		Waiter    string `json:"o"`
-		HeadStart int64  `json:"h"`
-		Note      string `json:"c"`
-		TTL       int64  `json:"d"`
+	b := startList(len(tickets), 200)
+	for i := range tickets {
+		t := &tickets[i]
+		b = appendHex(append(b, `{"k":"`...), t.Key)
+		b = hex.AppendEncode(append(b, `","o":"`...), t.Owner[:])
+		b = strconv.AppendInt(append(b, `","h":`...), conn.Micros(t.HeadStart()), 10)
+		b = appendHex(append(b, `,"c":"`...), t.Note)
+		b = append(strconv.AppendInt(append(b, `","d":`...), conn.Micros(t.TTL), 10), `},`...)
 	}
-	list := make([]line, len(tickets))
-	for i, t := range tickets {
-		list[i] = line{
-			hex.EncodeToString([]byte(t.Key)), t.Owner.String(), conn.Micros(t.HeadStart()),
-			hex.EncodeToString([]byte(t.Note)), conn.Micros(t.TTL),
-		}
-	}
-	b, _ := json.Marshal(list) // of strings and integers: cannot fail
-	return string(b)
+	return endList(b)
 }
 
 // WaiterList encodes keys and waiters as a JSON array of {k, o}.
@@ -122,7 +116,7 @@ func (p *place) place() lease.Place {
 }
 
 // PassedTo returns the answer of a pass after which owner has the row: a waiter, or none.
-func PassedTo(owner []byte, token int64) (lease.Passed, error) {
+func PassedTo(owner []byte, token lease.Token) (lease.Passed, error) {
 	switch len(owner) {
 	case 0:
 		return lease.Passed{}, nil

@@ -94,11 +94,7 @@ func (d *Dialect) hidden(ctx context.Context, conn *sql.Conn, table string) bool
 		rights, err := d.Lacks(ctx, conn, table)
 		return err == nil && len(rights) > 0 && len(rights) == len(d.settings.Needs(table))
 	}
-	return whole(table) && !allOf(d.settings.tables(), whole)
-}
-
-func allOf(tables []string, f func(string) bool) bool {
-	return !slices.ContainsFunc(tables, func(t string) bool { return !f(t) })
+	return whole(table) && slices.ContainsFunc(d.settings.tables(), func(t string) bool { return !whole(t) })
 }
 
 // orLacking returns what Lacking finds missing, and otherwise err.

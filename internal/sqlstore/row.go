@@ -19,7 +19,7 @@ type Row struct {
 	// Home says that it is of the dialect's home.
 	Home  bool
 	Owner lease.Owner // zero: it is free
-	Token int64
+	Token lease.Token
 	// Holder has the note, and what remains of the lease: 0 or less if it has expired.
 	Holder lease.Holder
 }

@@ -30,7 +30,7 @@ type TraceRow struct {
 	ID     int64
 	Key    string
 	Event  string
-	Token  int64
+	Token  lease.Token
 	Owner  lease.Owner
 	Note   string
 	Number int64 // µs, or how many events were dropped

@@ -10,7 +10,7 @@ import (
 // holder is what a row says: its owner, and the token that it was granted with.
 type holder struct {
 	owner lease.Owner
-	token int64
+	token lease.Token
 }
 
 func (h holder) String() string {
@@ -48,14 +48,14 @@ type witness struct {
 	live   map[string]holder // the leases that have not expired
 	of     map[string]int    // the players that have them
 	deeds  []deed
-	told   map[string]map[int64]bool // grants, by key and token
+	told   map[string]map[lease.Token]bool // grants, by key and token
 	wrong  []string
 }
 
 func newWitness(b bench, prefix string) *witness {
 	return &witness{
 		bench: b, prefix: prefix,
-		live: make(map[string]holder), of: make(map[string]int), told: make(map[string]map[int64]bool),
+		live: make(map[string]holder), of: make(map[string]int), told: make(map[string]map[lease.Token]bool),
 	}
 }
 
@@ -140,7 +140,7 @@ func (w *witness) granted(player, turn int, key string, to holder) {
 		w.accuse("%d was told %v of %q, and did %v", player, to, key, d)
 	}
 	if w.told[key] == nil {
-		w.told[key] = make(map[int64]bool)
+		w.told[key] = make(map[lease.Token]bool)
 	}
 	if w.told[key][to.token] {
 		w.accuse("token %d of %q was told twice", to.token, key)

@@ -228,7 +228,7 @@ func (r *rig) failover(t *testing.T) {
 	defer cancel()
 	lock := tryLock(ctx, first, "lost")
 	r.unacknowledged(t, "lost")
-	var token int64
+	var token lease.Token
 	if err := r.DB.QueryRowContext(t.Context(), `SELECT token FROM rowlock WHERE key = $1`, []byte("lost")).Scan(&token); err != nil {
 		t.Fatal(err)
 	}

@@ -65,9 +65,9 @@ func (c *crowd) run(faults faultdb.Injector) []faultdb.Op {
 }
 
 // keys makes rows that are free, and returns their tokens.
-func (r *rig) keys(t *testing.T, names ...string) map[string]int64 {
+func (r *rig) keys(t *testing.T, names ...string) map[string]lease.Token {
 	t.Helper()
-	tokens := make(map[string]int64, len(names))
+	tokens := make(map[string]lease.Token, len(names))
 	for _, name := range names {
 		l := hold(t, r.clean, name)
 		release(t, r.clean, l)
@@ -93,7 +93,7 @@ func request(key string) lease.AcquireRequest {
 
 // wantGranted asks for key, and wants the one grant after token last, or for a key without a row
 // any.
-func (r *rig) wantGranted(ctx context.Context, t *testing.T, key string, last int64) {
+func (r *rig) wantGranted(ctx context.Context, t *testing.T, key string, last lease.Token) {
 	req := request(key)
 	a, err := ask(ctx, r.store, req)
 	if err != nil || !a.Granted || last > 0 && a.Token != last+1 {
@@ -346,7 +346,7 @@ func TestAKeyThatComesTwiceInABatch(t *testing.T) {
 		held := hold(t, r.clean, "released")
 		c := r.gather(t)
 		var mu sync.Mutex
-		var granted []int64
+		var granted []lease.Token
 		for range 3 {
 			c.add(t.Context(), func(ctx context.Context) {
 				a, err := ask(ctx, r.store, request("wanted"))

@@ -35,7 +35,7 @@ func alternates(e *testdb.Env, from lease.Owner) map[string][]any {
 // and the era.
 func TestEachStatementThatGrantsDecidesForItself(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
-		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		in := map[lease.Token]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 		for section, args := range alternates(e, lease.Owner{}) {
 			for _, c := range grantStates {
 				if c.set == "" {
@@ -116,17 +116,17 @@ func TestEachRowIsMadeOnce(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		on := readySession(t, e, 0)
 		insert := []any{k, next[:], "n", hour, lease.Bucket("k")}
-		ways := map[string]func() (int64, error){
-			"create": func() (int64, error) {
+		ways := map[string]func() (lease.Token, error){
+			"create": func() (lease.Token, error) {
 				return tokenIn(e.Dialect.Create(t.Context(), on, []sqlstore.Change{toNext("k")}))
 			},
 		}
 		if e.Driver == "mysql" {
 			insert = append(insert, k)
 		} else {
-			ways["acquire-any"] = func() (int64, error) { return takeOrMake(t, e, on, "acquire-any") }
+			ways["acquire-any"] = func() (lease.Token, error) { return takeOrMake(t, e, on, "acquire-any") }
 		}
-		ways["acquire-insert"] = func() (n int64, err error) {
+		ways["acquire-insert"] = func() (n lease.Token, err error) {
 			err = on.Query(t.Context(), e.Dialect.Text("acquire-insert"), insert,
 				func(conn.Columns) error { n++; return nil })
 			return n, err
@@ -156,7 +156,7 @@ func TestEachGrantIsAnsweredOnce(t *testing.T) {
 		if e.Name != "postgres" {
 			t.Skip("there a statement answers with a count")
 		}
-		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		in := map[lease.Token]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 		for _, c := range grantStates {
 			c.prepare(t, e)
 			got, err := takeOrMake(t, e, in[c.era], "acquire-any")

@@ -54,7 +54,7 @@ func nextHas(t *testing.T, e *testdb.Env) string {
 	var all []string
 	for found.Next() {
 		var key []byte
-		var token int64
+		var token lease.Token
 		if err := found.Scan(&key, &token); err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func TestNoLeaseIsHandedOverWithoutAToken(t *testing.T) {
 // A new owner's token is above that of the row and of the era.
 func TestALeaseIsHandedOverAboveItsTokenAndTheEra(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for era, want := range map[int64]int64{0: 6, 100: 101} {
+		for era, want := range map[lease.Token]lease.Token{0: 6, 100: 101} {
 			ready(t, e, "note = note")
 			n, err := readySession(t, e, era).Change(t.Context(), e.Dialect.Text("hand-over"),
 				next[:], "n", hour, k, holder[:], 5)

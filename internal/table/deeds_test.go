@@ -40,7 +40,7 @@ var others = []deed{
 
 // wantGrantAfter allows for the row of an absent key to begin higher: other tests delete rows of
 // the same bucket meanwhile, which raises its floor.
-func (c *cell) wantGrantAfter(last int64, got lease.Acquired) {
+func (c *cell) wantGrantAfter(last lease.Token, got lease.Acquired) {
 	c.Helper()
 	absent := strings.HasSuffix(c.deed, "absent key")
 	if !got.Granted || got.Token <= last || !absent && got.Token != last+1 {
@@ -49,7 +49,7 @@ func (c *cell) wantGrantAfter(last int64, got lease.Acquired) {
 }
 
 // acquiring gets a key whose last token was last.
-func (c *cell) acquiring(last int64) act {
+func (c *cell) acquiring(last lease.Token) act {
 	req := lease.AcquireRequest{Key: c.key, Owner: lease.NewOwner(), TTL: ttl, Note: "mine"}
 	var got lease.Acquired
 	return act{
@@ -289,7 +289,7 @@ func (c *cell) wantHeldBy(l lease.Lease) {
 	}
 }
 
-func (c *cell) wantFree(token int64) {
+func (c *cell) wantFree(token lease.Token) {
 	c.Helper()
 	if row := c.row(c, c.key); !row.Owner.IsZero() || row.Held || row.Token != token {
 		c.Errorf("the row is %+v, want it free with token %d", row, token)

@@ -187,7 +187,7 @@ func TestTokensOfSlotsGrowThoughTheServerHasForgottenGrants(t *testing.T) {
 	})
 }
 
-func wantAbove(t *testing.T, began int64, got []lease.Acquired, err error, n int) {
+func wantAbove(t *testing.T, began lease.Token, got []lease.Acquired, err error, n int) {
 	t.Helper()
 	for _, a := range got {
 		if a.Granted && a.Token > began {
@@ -223,7 +223,7 @@ func TestOneEraBeginsHoweverManyMeetTheHistory(t *testing.T) {
 		release(t, r.clean, hold(t, r.clean, "k"))
 		e.ForgetEras(t)
 		const clients = 8
-		starts := make(chan int64, clients)
+		starts := make(chan lease.Token, clients)
 		for range clients {
 			go func() {
 				s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Lanes: 1, Timeout: 5 * time.Second})
@@ -343,9 +343,9 @@ func (d elsewhere) EraText(s *conn.Session, h sqlstore.History) string {
 // A client hears of an era that it has begun, once, and of no other.
 func TestTheClientHearsOfTheEraThatItHasBegun(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		var heard []int64
+		var heard []lease.Token
 		o := table.Options{
-			Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second, Began: func(start int64) { heard = append(heard, start) },
+			Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second, Began: func(start lease.Token) { heard = append(heard, start) },
 		}
 		newRig(t, e, sqlstore.Update, 1).open(t, e.DB, o)
 		if len(heard) != 0 {
@@ -363,7 +363,7 @@ func TestTheClientHearsOfTheEraThatItHasBegun(t *testing.T) {
 // were made long ago, begins an era of the clock.
 func TestTablesWithoutAHistoryBeginWithTokenOneOnlyIfTheyAreNew(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		open := func() int64 {
+		open := func() lease.Token {
 			r := rig{Env: e}
 			return r.open(t, e.DB, table.Options{Lanes: 1, Timeout: 5 * time.Second}).Era()
 		}

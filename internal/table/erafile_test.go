@@ -163,7 +163,7 @@ func TestAKeyOfAFileMovesWhenItsEpochsAreOver(t *testing.T) {
 }
 
 // workOn opens a file, grants a key n times, closes it and returns the last token.
-func workOn(t *testing.T, path string, n int) (last int64) {
+func workOn(t *testing.T, path string, n int) (last lease.Token) {
 	t.Helper()
 	s, done := openFile(t, path)
 	defer done()

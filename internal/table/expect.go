@@ -6,6 +6,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 type expected struct {
 	mu        sync.Mutex
 	seed      maphash.Seed
-	now, then map[uint64]int64 // see last; by a hash of the key, which is right nearly always
+	now, then map[uint64]lease.Token // see last; by a hash of the key, which is right nearly always
 	surprised int
 }
 
@@ -37,12 +38,12 @@ func (x *expected) grants(ops ...*op) {
 	}
 }
 
-func (x *expected) put(key string, token int64) {
+func (x *expected) put(key string, token lease.Token) {
 	if x.now == nil || len(x.now) >= mostExpected {
 		if x.now == nil {
 			x.seed = maphash.MakeSeed()
 		}
-		x.now, x.then = make(map[uint64]int64), x.now
+		x.now, x.then = make(map[uint64]lease.Token), x.now
 	}
 	at := maphash.String(x.seed, key)
 	if last := x.last(at); last != 0 && token != max(last, -last)+1 {
@@ -52,7 +53,7 @@ func (x *expected) put(key string, token int64) {
 }
 
 // last is the token of the last grant, negative if it is not to be expected, or 0.
-func (x *expected) last(at uint64) int64 {
+func (x *expected) last(at uint64) lease.Token {
 	if token := x.now[at]; token != 0 {
 		return token
 	}

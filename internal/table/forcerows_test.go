@@ -30,7 +30,7 @@ func TestAForcedReleaseReadsOnlyTheRowThatItMayEnd(t *testing.T) {
 // The token that follows the last one is no token of a row.
 func TestAForcedReleaseWritesNoTokenBeyondTheLast(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for next, want := range map[int64]int64{6: 6, lease.MaxToken: lease.MaxToken - 1} {
+		for next, want := range map[lease.Token]lease.Token{6: 6, lease.MaxToken: lease.MaxToken - 1} {
 			ready(t, e, "note = note")
 			n, err := sessionOf(t, e).Change(t.Context(), e.Dialect.Text("force-end"), next, k, holder[:], 5)
 			if _, token := owned(t, e); err != nil || n != 1 || token != want {

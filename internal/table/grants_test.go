@@ -17,8 +17,8 @@ import (
 // granted.
 type grantState struct {
 	set        string // "": there is no row
-	era, floor int64
-	want       int64
+	era, floor lease.Token
+	want       lease.Token
 }
 
 var grantStates = []grantState{
@@ -37,10 +37,10 @@ var grantStates = []grantState{
 }
 
 // grantWays are the ways to be granted "k" by one call of the dialect.
-var grantWays = map[string]func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, absent bool) (int64, error){
+var grantWays = map[string]func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, absent bool) (lease.Token, error){
 	"update": acquireBy(sqlstore.Update), "insert": acquireBy(sqlstore.Insert),
 	"apply": applyBy(false), "apply all": applyBy(true),
-	"apply any": func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, absent bool) (int64, error) {
+	"apply any": func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, absent bool) (lease.Token, error) {
 		if absent {
 			return acquireBy(sqlstore.Update)(ctx, d, s, absent)
 		}
@@ -52,8 +52,8 @@ func toNext(key string) sqlstore.Change {
 	return sqlstore.Change{From: lease.Lease{Key: key}, To: next, Note: "n", TTL: time.Hour}
 }
 
-func acquireBy(strategy sqlstore.Strategy) func(context.Context, *sqlstore.Dialect, *conn.Session, bool) (int64, error) {
-	return func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, _ bool) (int64, error) {
+func acquireBy(strategy sqlstore.Strategy) func(context.Context, *sqlstore.Dialect, *conn.Session, bool) (lease.Token, error) {
+	return func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, _ bool) (lease.Token, error) {
 		a, err := d.Acquire(ctx, s, strategy, lease.AcquireRequest{Key: "k", Owner: next, TTL: time.Hour, Note: "n"})
 		if !a.Granted {
 			return 0, nil // the error is that of a token that has run out, or of another home
@@ -62,8 +62,8 @@ func acquireBy(strategy sqlstore.Strategy) func(context.Context, *sqlstore.Diale
 	}
 }
 
-func applyBy(all bool) func(context.Context, *sqlstore.Dialect, *conn.Session, bool) (int64, error) {
-	return func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, absent bool) (int64, error) {
+func applyBy(all bool) func(context.Context, *sqlstore.Dialect, *conn.Session, bool) (lease.Token, error) {
+	return func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, absent bool) (lease.Token, error) {
 		if absent {
 			return tokenIn(d.Create(ctx, s, []sqlstore.Change{toNext("k")}))
 		}
@@ -71,7 +71,7 @@ func applyBy(all bool) func(context.Context, *sqlstore.Dialect, *conn.Session, b
 	}
 }
 
-func tokenIn(got []sqlstore.Applied, err error) (int64, error) {
+func tokenIn(got []sqlstore.Applied, err error) (lease.Token, error) {
 	if err != nil || len(got) != 1 || got[0].Outcome != sqlstore.Done {
 		return 0, err
 	}
@@ -81,7 +81,7 @@ func tokenIn(got []sqlstore.Applied, err error) (int64, error) {
 func TestEachGrantDecidesForItself(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for way, grant := range grantWays {
-			in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+			in := map[lease.Token]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 			for _, c := range grantStates {
 				c.prepare(t, e)
 				got, err := grant(t.Context(), e.Dialect, in[c.era], c.set == "")
@@ -98,7 +98,7 @@ func TestEachGrantDecidesForItself(t *testing.T) {
 }
 
 // readySession is one that grants in an era.
-func readySession(t *testing.T, e *testdb.Env, era int64) *conn.Session {
+func readySession(t *testing.T, e *testdb.Env, era lease.Token) *conn.Session {
 	t.Helper()
 	on := sessionOf(t, e)
 	on.EraAt(era)
@@ -120,7 +120,7 @@ func (c *grantState) prepare(t *testing.T, e *testdb.Env) {
 }
 
 // owned is the owner of k and its token; "" and 0 if there is no row.
-func owned(t *testing.T, e *testdb.Env) (string, int64) {
+func owned(t *testing.T, e *testdb.Env) (string, lease.Token) {
 	t.Helper()
 	found, err := e.DB.QueryContext(context.Background(), e.SQL("SELECT owner, token FROM {rowlock} WHERE {key} = ?"), k)
 	if err != nil {
@@ -128,7 +128,7 @@ func owned(t *testing.T, e *testdb.Env) (string, int64) {
 	}
 	defer found.Close()
 	var owner []byte
-	var token int64
+	var token lease.Token
 	for found.Next() {
 		if err := found.Scan(&owner, &token); err != nil {
 			t.Fatal(err)

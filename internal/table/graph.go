@@ -48,7 +48,7 @@ const shares = -1
 // lock them: one for each lease, and one without a token for each key that is waited for.
 func recorded(chains []lease.Chain) (rows []lease.RenewRequest) {
 	for _, c := range chains {
-		row := func(key string, token int64) {
+		row := func(key string, token lease.Token) {
 			l := lease.Lease{Key: key, Owner: c.ID, Token: token}
 			rows = append(rows, lease.RenewRequest{Lease: l, TTL: c.Waited})
 		}

@@ -46,7 +46,7 @@ func TestAServerKnowsWhetherItsHistoryIsTheNewest(t *testing.T) {
 	})
 }
 
-func look(t *testing.T, e *testdb.Env, s *conn.Session, recorded int, newest int64, known bool) sqlstore.History {
+func look(t *testing.T, e *testdb.Env, s *conn.Session, recorded int, newest lease.Token, known bool) sqlstore.History {
 	t.Helper()
 	h, err := e.Dialect.History(t.Context(), s, nil)
 	if err != nil {

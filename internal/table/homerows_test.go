@@ -11,7 +11,7 @@ import (
 // becomes of it is its home and token, or "same". A row that is there has another token.
 var recalls = []struct {
 	set   string // "": there is no row
-	floor int64
+	floor lease.Token
 	home  int
 	want  string
 }{

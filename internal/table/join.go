@@ -57,8 +57,8 @@ func (s *Store) joinOne(
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
 		return m, err
 	}
-	m.token, err = res.LastInsertId()
-	return m, err
+	token, err := res.LastInsertId()
+	return member{token: lease.Token(token)}, err
 }
 
 func (s *Store) joinAll(
@@ -101,7 +101,7 @@ func (s *Store) joinKey(
 	}
 	found = make(map[id]member, len(rows))
 	for _, r := range rows {
-		found[id{r.Key, r.Owner}] = member{token: token}
+		found[id{r.Key, r.Owner}] = member{token: lease.Token(token)}
 	}
 	return found, true, nil
 }

@@ -17,7 +17,7 @@ func isTeams(a lease.Acquired) bool {
 
 // member is what a statement says of one: the token of its team, or 0 if it was not changed.
 type member struct {
-	token     int64
+	token     lease.Token
 	remaining time.Duration
 	err       error
 

@@ -136,10 +136,10 @@ func (s *Store) move(
 // FenceAt locks the row of a key that is at home, and leaves the token in it.
 func (s *Store) FenceAt(ctx context.Context, tx lease.Runner, home int, l lease.Lease) error {
 	var last int64
-	args := []any{[]byte(l.Key), home, lease.EpochStart(lease.Epoch(l.Token)), l.Token}
+	args := []any{[]byte(l.Key), home, int64(lease.EpochStart(lease.Epoch(l.Token))), int64(l.Token)}
 	err := tx.QueryOne(ctx, s.d.Text("fence-at"), args, &last)
-	if err == nil && last < l.Token {
-		_, err = tx.Exec(ctx, s.d.Text("fence-at-token"), []any{l.Token, []byte(l.Key)})
+	if err == nil && last < int64(l.Token) {
+		_, err = tx.Exec(ctx, s.d.Text("fence-at-token"), []any{int64(l.Token), []byte(l.Key)})
 	}
 	return s.inTx(ctx, tx, "fence", l, err)
 }

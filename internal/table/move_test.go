@@ -25,7 +25,7 @@ func (r *rig) depart(t *testing.T, l lease.Lease) (epoch int64) {
 	return epoch
 }
 
-func (r *rig) wantRow(t *testing.T, key string, home int, token int64) {
+func (r *rig) wantRow(t *testing.T, key string, home int, token lease.Token) {
 	t.Helper()
 	if row := r.row(t, key); row.Home != home || row.Token != token || row.Held || !row.Owner.IsZero() || row.Note != "" {
 		t.Errorf("the row is %+v, want home %d, token %d, and nobody", row, home, token)
@@ -186,7 +186,7 @@ func TestAMovedKeyIsFencedByTheHighestTokenItWasFencedWith(t *testing.T) {
 	eachMover(t, func(t *testing.T, r *rig) {
 		old := hold(t, r.clean, "k")
 		r.depart(t, old)
-		granted := func(counter int64) lease.Lease {
+		granted := func(counter lease.Token) lease.Lease {
 			return lease.Lease{Key: "k", Owner: lease.NewOwner(), Token: 1<<lease.EpochShift + counter}
 		}
 		fence := func(l lease.Lease, home int, commit bool) error {
@@ -235,7 +235,7 @@ var departure = deed{name: "depart", begin: func(c *cell) act {
 				c.Error("it is said not to have departed")
 			}
 			c.arrive(false)
-			if row := c.row(c, c.key); row.Home != away || row.Token != (lease.Epoch(l.Token)+1)<<lease.EpochShift || row.Held {
+			if row := c.row(c, c.key); row.Home != away || row.Token != lease.EpochStart(lease.Epoch(l.Token)+1) || row.Held {
 				c.Errorf("the row is %+v", row)
 			}
 			c.arrive(true)
@@ -262,7 +262,7 @@ var homecoming = deed{name: "return", begin: func(c *cell) act {
 			}
 			c.arrive(false)
 			c.arrive(true)
-			if row := c.row(c, c.key); row.Home != lease.HomeTable || row.Token != (epoch+1)<<lease.EpochShift {
+			if row := c.row(c, c.key); row.Home != lease.HomeTable || row.Token != lease.EpochStart(epoch+1) {
 				c.Errorf("the row is %+v", row)
 			}
 		},

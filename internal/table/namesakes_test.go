@@ -46,7 +46,7 @@ var namesakes = []onTeam{
 }
 
 // aMinute asks for less than what is left of the members.
-func aMinute(name string, token int64) lease.RenewRequest {
+func aMinute(name string, token lease.Token) lease.RenewRequest {
 	r := item(name, token)
 	r.TTL /= 60
 	return r

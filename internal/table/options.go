@@ -11,7 +11,7 @@ import (
 // Options configure a Store.
 type Options struct {
 	// Began is called after the store has begun an era of the table; see package era. May be nil.
-	Began func(start int64)
+	Began func(start lease.Token)
 	// Lanes is how many connections to keep.
 	Lanes int
 	// Strategy is what an acquire tries first.

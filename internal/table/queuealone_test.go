@@ -39,12 +39,12 @@ func TestEachPassAsksForTheFirstThatWaits(t *testing.T) {
 
 func TestEachPassUsesUpTheTicketThatWasRead(t *testing.T) {
 	onMySQL(t, func(t *testing.T, e *testdb.Env) {
-		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		in := map[lease.Token]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 		a := waiterOf('a')
 		for _, c := range []struct {
 			set, before string
-			token, era  int64
-			want        int64
+			token, era  lease.Token
+			want        lease.Token
 			after       string
 		}{
 			{"note = note", "a@1", 5, 0, 6, "a@?-"},
@@ -79,7 +79,7 @@ func TestEachPassUsesUpTheTicketThatWasRead(t *testing.T) {
 
 func TestEachClaimByATicketDecidesForItself(t *testing.T) {
 	onMySQL(t, func(t *testing.T, e *testdb.Env) {
-		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		in := map[lease.Token]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 		for before, after := range map[string]string{
 			"n@1": "n@?-", "n@2 a@1": "n@?- a@1", "n@1-": "", "n@?": "", "a@1": "", "": "",
 		} {
@@ -131,7 +131,7 @@ func TestEachClaimMakesAFreeRow(t *testing.T) {
 		claim := func() (int64, error) {
 			return on.Change(t.Context(), e.Dialect.Text("claim-make"), k, lease.Bucket("k"), k)
 		}
-		for floor, want := range map[int64]int64{0: 0, 7: 7, lease.MaxToken - 2: lease.MaxToken - 2, lease.MaxToken - 1: -1} {
+		for floor, want := range map[lease.Token]lease.Token{0: 0, 7: 7, lease.MaxToken - 2: lease.MaxToken - 2, lease.MaxToken - 1: -1} {
 			(&grantState{floor: floor}).prepare(t, e)
 			n, err := claim()
 			owner, token := owned(t, e)

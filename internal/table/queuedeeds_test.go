@@ -68,7 +68,7 @@ func (c *cell) joining() act {
 
 // claiming gets a key whose last token was last, with a ticket or without, and sees that it is used
 // up.
-func (c *cell) claiming(last int64, joins bool) act {
+func (c *cell) claiming(last lease.Token, joins bool) act {
 	t := ticket(c.key)
 	if joins {
 		c.join(t)

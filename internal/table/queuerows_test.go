@@ -109,9 +109,9 @@ var claims = []struct {
 // of the claimant and no other.
 func TestEachClaimDecidesForItself(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
-		ways := map[string]func(on *conn.Session) (int64, error){
-			"claim": func(on *conn.Session) (int64, error) {
+		in := map[lease.Token]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		ways := map[string]func(on *conn.Session) (lease.Token, error){
+			"claim": func(on *conn.Session) (lease.Token, error) {
 				a, err := e.Dialect.Claim(t.Context(), on, lease.AcquireRequest{Key: "k", Owner: next, TTL: time.Hour, Note: "n"})
 				if !a.Granted {
 					return 0, nil // the error is that of a token that has run out, or of another home
@@ -120,7 +120,7 @@ func TestEachClaimDecidesForItself(t *testing.T) {
 			},
 		}
 		if e.Driver == "pgx" {
-			ways["claim-any"] = func(on *conn.Session) (token int64, err error) { return takeOrMake(t, e, on, "claim-any") }
+			ways["claim-any"] = func(on *conn.Session) (token lease.Token, err error) { return takeOrMake(t, e, on, "claim-any") }
 		}
 		for way, claim := range ways {
 			for _, q := range claims {
@@ -156,12 +156,13 @@ func sorted(tickets string) string {
 }
 
 // takeOrMake is a statement of PostgreSQL that takes a key in any state.
-func takeOrMake(t *testing.T, e *testdb.Env, on *conn.Session, section string) (granted int64, err error) {
+func takeOrMake(t *testing.T, e *testdb.Env, on *conn.Session, section string) (granted lease.Token, err error) {
 	t.Helper()
 	answers := 0
 	err = on.Query(t.Context(), e.Dialect.Text(section), []any{k, next[:], "n", hour, lease.Bucket("k")},
 		func(row conn.Columns) error {
-			var state, token, remaining int64
+			var state, remaining int64
+			var token lease.Token
 			var note []byte
 			answers++
 			err := row.Scan(&state, &token, &note, &remaining)
@@ -190,12 +191,12 @@ var passes = []struct{ before, to, after string }{
 // the era. If none waits, or no token is left, it is free.
 func TestEachPassDecidesForItself(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		in := map[lease.Token]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 		for _, q := range passes {
 			for _, c := range []struct {
 				set        string
-				token, era int64
-				tokenAfter int64 // 0: nothing is done
+				token, era lease.Token
+				tokenAfter lease.Token // 0: nothing is done
 			}{
 				{"note = note", 5, 0, 6},
 				{"note = note", 5, 100, 101},

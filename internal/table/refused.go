@@ -74,7 +74,7 @@ func (s *Store) rejoin(
 // returns the tokens of the teams that have a live member.
 func (s *Store) notShared(
 	ctx context.Context, refused map[string]lease.Acquired,
-) (teams map[string]int64) {
+) (teams map[string]lease.Token) {
 	var keys []string
 	for key := range refused {
 		keys = append(keys, key)
@@ -99,7 +99,7 @@ func (s *Store) notShared(
 	if err == nil {
 		s.unveil(ctx, keys, out)
 	}
-	teams = make(map[string]int64)
+	teams = make(map[string]lease.Token)
 	for i, key := range keys {
 		if refused[key] = out[i]; out[i].Holder.Shared {
 			teams[key] = rows[key].Token

@@ -35,7 +35,7 @@ func (s *Store) rehearse(ctx context.Context, o Options) error {
 	key := lease.Reserved + "open/" + lease.NewOwner().String()
 	l := lease.Lease{Key: key}
 	for range 2 {
-		next, err := s.rehearseAcquire(ctx, key)
+		next, err := rehearseGrant(ctx, key, s.Acquire)
 		if err == nil && next.Token <= l.Token {
 			err = vanished("a token did not grow")
 		}
@@ -86,12 +86,11 @@ func (s *Store) rehearseReap(ctx context.Context, key string, o Options) error {
 	}
 }
 
-func (s *Store) rehearseAcquire(ctx context.Context, key string) (lease.Lease, error) {
-	r := lease.AcquireRequest{
-		Key: key, Owner: lease.NewOwner(), TTL: rehearsalTTL,
-		Note: "rowlock.Open",
-	}
-	got, err := s.Acquire(ctx, []lease.AcquireRequest{r})
+func rehearseGrant(ctx context.Context, key string,
+	ask func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error),
+) (lease.Lease, error) {
+	r := rehearsalTicket(key).AcquireRequest
+	got, err := ask(ctx, []lease.AcquireRequest{r})
 	if err == nil && !got[0].Granted || errors.Is(err, sqlstore.ErrRowShape) {
 		err = vanished("a free key was not granted")
 	}
@@ -153,7 +152,7 @@ func (s *Store) rehearseRenew(ctx context.Context, l lease.Lease) error {
 // It passes the key to the first, and has the second leave unserved. In the end the key is free and
 // has no waiters.
 func (s *Store) rehearseQueue(ctx context.Context, key string) error {
-	held, err := s.rehearseClaim(ctx, key)
+	held, err := rehearseGrant(ctx, key, s.Claim)
 	if err != nil {
 		return err
 	}
@@ -178,7 +177,7 @@ func (s *Store) rehearseQueue(ctx context.Context, key string) error {
 
 // rehearsePass passes held to the next waiter. A try whose answer was lost may have passed it, as
 // when this process was stopped meanwhile: then the waiter's place has the token.
-func (s *Store) rehearsePass(ctx context.Context, held lease.Lease, next lease.Ticket) (int64, error) {
+func (s *Store) rehearsePass(ctx context.Context, held lease.Lease, next lease.Ticket) (lease.Token, error) {
 	passed, err := s.Pass(ctx, []lease.Lease{held})
 	if err != nil {
 		return 0, err
@@ -198,20 +197,8 @@ func (s *Store) rehearsePass(ctx context.Context, held lease.Lease, next lease.T
 }
 
 func rehearsalTicket(key string) lease.Ticket {
-	r := lease.AcquireRequest{
-		Key: key, Owner: lease.NewOwner(), TTL: rehearsalTTL,
-		Note: "rowlock.Open",
-	}
+	r := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: rehearsalTTL, Note: "rowlock.Open"}
 	return lease.Ticket{AcquireRequest: r, Priority: 1}
-}
-
-func (s *Store) rehearseClaim(ctx context.Context, key string) (lease.Lease, error) {
-	r := rehearsalTicket(key).AcquireRequest
-	got, err := s.Claim(ctx, []lease.AcquireRequest{r})
-	if err == nil && !got[0].Granted || errors.Is(err, sqlstore.ErrRowShape) {
-		err = vanished("a free key without waiters was not granted")
-	}
-	return lease.Lease{Key: key, Owner: r.Owner, Token: got[0].Token}, err
 }
 
 func (s *Store) rehearsePlace(ctx context.Context, t lease.Ticket, want lease.Place) error {

@@ -12,7 +12,7 @@ import (
 
 // releaseWay frees "k", which is holder's with a token, and says whether another process than
 // waiterOf('p') waits for it.
-type releaseWay func(t *testing.T, e *testdb.Env, on *conn.Session, token int64) (awaited bool, err error)
+type releaseWay func(t *testing.T, e *testdb.Env, on *conn.Session, token lease.Token) (awaited bool, err error)
 
 // releaseWays are the ways to release one key. On PostgreSQL each statement is run by itself.
 func releaseWays(e *testdb.Env) map[string]releaseWay {
@@ -23,7 +23,7 @@ func releaseWays(e *testdb.Env) map[string]releaseWay {
 			ways[section] = releaseBy(section)
 		}
 	case "mysql":
-		ways["release-awaited"] = func(t *testing.T, e *testdb.Env, on *conn.Session, token int64) (bool, error) {
+		ways["release-awaited"] = func(t *testing.T, e *testdb.Env, on *conn.Session, token lease.Token) (bool, error) {
 			t.Helper()
 			on.Heard = true
 			defer func() { on.Heard = false }()
@@ -33,13 +33,13 @@ func releaseWays(e *testdb.Env) map[string]releaseWay {
 	return ways
 }
 
-func releaseOne(t *testing.T, e *testdb.Env, on *conn.Session, token int64) (bool, error) {
+func releaseOne(t *testing.T, e *testdb.Env, on *conn.Session, token lease.Token) (bool, error) {
 	t.Helper()
 	got, err := e.Dialect.Release(t.Context(), on, lease.Lease{Key: "k", Owner: holder, Token: token})
 	return got.Awaited, err
 }
 
-func releaseInBatch(t *testing.T, e *testdb.Env, on *conn.Session, token int64) (bool, error) {
+func releaseInBatch(t *testing.T, e *testdb.Env, on *conn.Session, token lease.Token) (bool, error) {
 	t.Helper()
 	from := lease.Lease{Key: "k", Owner: holder, Token: token}
 	got, err := e.Dialect.Apply(t.Context(), on, []sqlstore.Change{{From: from}}, false)
@@ -47,7 +47,7 @@ func releaseInBatch(t *testing.T, e *testdb.Env, on *conn.Session, token int64) 
 }
 
 func releaseBy(section string) releaseWay {
-	return func(t *testing.T, e *testdb.Env, on *conn.Session, token int64) (awaited bool, err error) {
+	return func(t *testing.T, e *testdb.Env, on *conn.Session, token lease.Token) (awaited bool, err error) {
 		t.Helper()
 		process := waiterOf('p')
 		err = on.Query(t.Context(), e.Dialect.Text(section), []any{k, holder[:], token, process[:]},
@@ -71,7 +71,7 @@ func TestEachReleaseDecidesForItself(t *testing.T) {
 			on := releasing(t, e)
 			for _, c := range []struct {
 				set   string
-				token int64
+				token lease.Token
 				frees bool
 			}{
 				{"note = note", 5, true},
@@ -183,7 +183,7 @@ func TestEachRelaxedReleaseRelaxesItsTransaction(t *testing.T) {
 		}
 		on := releasing(t, e)
 		ways := releaseWays(e)
-		ways["in a relaxed batch"] = func(t *testing.T, e *testdb.Env, on *conn.Session, token int64) (bool, error) {
+		ways["in a relaxed batch"] = func(t *testing.T, e *testdb.Env, on *conn.Session, token lease.Token) (bool, error) {
 			t.Helper()
 			on.Relaxed = true
 			defer func() { on.Relaxed = false }()

@@ -93,7 +93,7 @@ func (r *rig) row(tb testing.TB, key string) lease.Record {
 	return found[0]
 }
 
-func (r *rig) floor(tb testing.TB, key string) (floor int64) {
+func (r *rig) floor(tb testing.TB, key string) (floor lease.Token) {
 	tb.Helper()
 	err := r.DB.QueryRowContext(tb.Context(), r.SQL(`SELECT floor FROM {rowlock_floor} WHERE bucket = ?`), lease.Bucket(key)).Scan(&floor)
 	if err != nil {

@@ -50,7 +50,7 @@ var slotWays = map[string]struct {
 	}},
 }
 
-func handSlot(t *testing.T, e *testdb.Env, on *conn.Session, token int64, w *sqlstore.Within) error {
+func handSlot(t *testing.T, e *testdb.Env, on *conn.Session, token lease.Token, w *sqlstore.Within) error {
 	t.Helper()
 	had := lease.Lease{Key: "k", Owner: holder, Token: token}
 	changes := []sqlstore.Change{{From: had, To: next, Note: "n", TTL: time.Hour}}
@@ -123,11 +123,11 @@ func TestEachSlotKeepsItsLimitUntilItsCommit(t *testing.T) {
 // A slot is handed over by the owner that the row names, with the token that follows.
 func TestEachSlotThatIsHandedOverIsTheHolders(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		in := map[int64]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
+		in := map[lease.Token]*conn.Session{0: readySession(t, e, 0), 100: readySession(t, e, 100)}
 		limited(t, e)
 		for _, c := range []struct {
 			set        string
-			token, era int64
+			token, era lease.Token
 			want       string
 		}{
 			{"note = note", 5, 0, "k6"},

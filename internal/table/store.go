@@ -60,10 +60,10 @@ func (s *Store) Dialect() *sqlstore.Dialect { return s.d }
 func (s *Store) Instance() string { return s.instance + " " + s.d.Names().Prefix }
 
 // Era is the token that the newest era which this store grants in begins after.
-func (s *Store) Era() int64 { return s.eras.Newest() }
+func (s *Store) Era() lease.Token { return s.eras.Newest() }
 
 // HoldEras has grants in later eras fail with seam.ErrNewEra.
-func (s *Store) HoldEras() (admit func(start int64), free func()) { return s.eras.Hold() }
+func (s *Store) HoldEras() (admit func(start lease.Token), free func()) { return s.eras.Hold() }
 
 var _ seam.EraGate = (*Store)(nil)
 

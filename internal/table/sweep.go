@@ -165,7 +165,7 @@ func (s *Store) reapLocked(
 	err = session.Query(ctx, s.d.Text("dead-lock"),
 		[]any{s.d.List(keys), conn.Micros(retention)}, func(row conn.Columns) error {
 			var key []byte
-			var token int64
+			var token lease.Token
 			err := row.Scan(&key, &token)
 			if err == nil {
 				dead, highest = append(dead, string(key)), max(highest, token)
@@ -185,7 +185,7 @@ func (s *Store) reapLocked(
 }
 
 func (s *Store) lockFloor(ctx context.Context, session *conn.Session, bucket int) (
-	floor int64, err error,
+	floor lease.Token, err error,
 ) {
 	err = session.QueryRow(ctx, s.d.Text("floor-lock"), []any{bucket}, &floor)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -197,7 +197,7 @@ func (s *Store) lockFloor(ctx context.Context, session *conn.Session, bucket int
 // raiseFloor reads the floor back: to delete a row above a floor that did not rise would let its
 // token be granted again.
 func (s *Store) raiseFloor(
-	ctx context.Context, session *conn.Session, bucket int, to int64,
+	ctx context.Context, session *conn.Session, bucket int, to lease.Token,
 ) error {
 	if _, err := session.Exec(ctx, s.d.Text("floor-raise"), to, bucket); err != nil {
 		return err

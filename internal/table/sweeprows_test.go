@@ -90,11 +90,11 @@ func TestEachWalkGoesOnFromTheLastRow(t *testing.T) {
 func TestEachFloorOnlyRises(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		on := readySession(t, e, 0)
-		var got int64
+		var got lease.Token
 		floor := func() (err error) {
 			return on.QueryRow(t.Context(), e.Dialect.Text("floor-lock"), []any{lease.Bucket("k")}, &got)
 		}
-		for _, c := range []struct{ to, want int64 }{{7, 7}, {3, 7}, {9, 9}} {
+		for _, c := range []struct{ to, want lease.Token }{{7, 7}, {3, 7}, {9, 9}} {
 			_, err := on.Change(t.Context(), e.Dialect.Text("floor-raise"), c.to, lease.Bucket("k"))
 			if failed := floor(); err != nil || failed != nil || got != c.want {
 				t.Errorf("raised to %d, it is %d, want %d; %v, %v", c.to, got, c.want, err, failed)

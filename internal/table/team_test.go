@@ -2,7 +2,7 @@ package table_test
 
 import (
 	"context"
-	"encoding/hex"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,17 +25,14 @@ var (
 	same   = "4o alive; 5a alive; 5d dead"
 )
 
-func teamOf(token int64) []byte { return fmt.Appendf(nil, "rowlockT%s", mustHex(token)) }
-
-func mustHex(token int64) []byte {
-	b, _ := hex.DecodeString(fmt.Sprintf("%016x", token))
-	return b
+func teamOf(token lease.Token) []byte {
+	return binary.BigEndian.AppendUint64([]byte("rowlockT"), uint64(token))
 }
 
 func person(name string) []byte { o := people[name]; return o[:] }
 
 // item is a member as the statements get a list of them.
-func item(name string, token int64) lease.RenewRequest {
+func item(name string, token lease.Token) lease.RenewRequest {
 	return lease.RenewRequest{Lease: lease.Lease{Key: "k", Owner: people[name], Token: token}, TTL: 3_600_000_000_000}
 }
 

@@ -34,7 +34,7 @@ func (s *Store) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRe
 		return s.inTx(ctx, tx, "fence", r.Lease, s.d.Fence(ctx, tx, r))
 	}
 	var one int
-	args := []any{[]byte(r.Key), conn.Bytes(r.Owner), r.Token, conn.Micros(r.TTL)}
+	args := []any{[]byte(r.Key), conn.Bytes(r.Owner), int64(r.Token), conn.Micros(r.TTL)}
 	err := tx.QueryOne(ctx, s.d.Text("fence"), args, &one)
 	if err != nil && strings.Contains(err.Error(), inSavepoint) {
 		return fmt.Errorf("%w: fence %q: inside a savepoint (a nested transaction of pgx, gorm or bun is one), "+
@@ -50,7 +50,7 @@ func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) e
 		return s.leaveTx(ctx, tx, l)
 	}
 	n, err := tx.Exec(ctx, s.d.Text("release-tx"),
-		[]any{[]byte(l.Key), conn.Bytes(l.Owner), l.Token})
+		[]any{[]byte(l.Key), conn.Bytes(l.Owner), int64(l.Token)})
 	if err == nil && n == 0 {
 		err = sql.ErrNoRows
 	}
@@ -61,7 +61,7 @@ func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) e
 // the fences of other members do not.
 func (s *Store) fenceShared(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	var one int
-	args := []any{[]byte(l.Key), conn.Bytes(lease.Team(l.Token)), l.Token}
+	args := []any{[]byte(l.Key), conn.Bytes(lease.Team(l.Token)), int64(l.Token)}
 	err := tx.QueryOne(ctx, s.d.Text("team-fence"), args, &one)
 	return s.inTx(ctx, tx, "fence", l, err)
 }

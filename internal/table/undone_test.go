@@ -29,7 +29,7 @@ func TestAReleaseWithoutAnAnswerIsUnknownIfANewEraHasGrantedTheKey(t *testing.T)
 	}
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 1)
-		granted := func(key string, token int64) {
+		granted := func(key string, token lease.Token) {
 			other := lease.NewOwner()
 			e.Exec(t, `UPDATE {rowlock} SET owner = ?, token = ? WHERE {key} = ?`, other[:], token, []byte(key))
 		}
@@ -39,7 +39,7 @@ func TestAReleaseWithoutAnAnswerIsUnknownIfANewEraHasGrantedTheKey(t *testing.T)
 				between func(key string, l lease.Lease)
 				want    error
 			}{
-				{"granted again", func(key string, l lease.Lease) { granted(key, int64(l.Token)+1) }, nil},
+				{"granted again", func(key string, l lease.Lease) { granted(key, l.Token+1) }, nil},
 				{"failed over", func(string, lease.Lease) { e.ForgetEras(t) }, nil},
 				{"failed over and granted again", func(key string, _ lease.Lease) {
 					e.ForgetEras(t)

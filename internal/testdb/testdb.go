@@ -297,7 +297,7 @@ func (e *Env) ForgetEras(tb testing.TB) {
 var Later = "{now}" + strings.Repeat(" + {second}", 300)
 
 // OneRow leaves one row: that of a key, whose owner has a token until Later.
-func (e *Env) OneRow(tb testing.TB, key string, owner lease.Owner, token int64) {
+func (e *Env) OneRow(tb testing.TB, key string, owner lease.Owner, token lease.Token) {
 	tb.Helper()
 	e.Exec(tb, `DELETE FROM {rowlock}`)
 	e.Exec(tb, `INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, home)
@@ -316,7 +316,7 @@ func (e *Env) Session(tb testing.TB) *conn.Session {
 }
 
 // SetToken sets a key's token.
-func (e *Env) SetToken(tb testing.TB, key string, token int64) {
+func (e *Env) SetToken(tb testing.TB, key string, token lease.Token) {
 	tb.Helper()
 	e.Exec(tb, `UPDATE {rowlock} SET token = ? WHERE {key} = ?`, token, []byte(key))
 }

@@ -44,11 +44,9 @@ func (r *Recorder) Released(l *lease.Lease, note string, at time.Time, held time
 
 // Lost records an end that the holder did not want.
 func (r *Recorder) Lost(l *lease.Lease, note string, held time.Duration, cause error) {
-	if r.Has(lease.EventLost) {
-		e := r.about(lease.EventLost, l, note, time.Now())
-		e.Took, e.Detail = held, cause.Error()
-		r.Add(e)
-	}
+	e := r.about(lease.EventLost, l, note, time.Now())
+	e.Took, e.Detail = held, cause.Error()
+	r.Add(e)
 }
 
 // RenewedLate records a renewal that came so late.
@@ -61,12 +59,10 @@ func (r *Recorder) RenewedLate(l lease.Lease, by time.Duration) {
 }
 
 // Expired records that another client's lease has run out, as a poll has found.
-func (r *Recorder) Expired(key string, token int64, holder *lease.HeldError) {
-	if r.Has(lease.EventExpired) {
-		e := lease.TraceEvent{Kind: lease.EventExpired, Key: key, At: time.Now(), Token: token}
-		e.Identity, e.Note, e.Took = holder.Identity, holder.Note, -holder.Remaining
-		r.Add(e)
-	}
+func (r *Recorder) Expired(key string, token lease.Token, holder *lease.HeldError) {
+	e := lease.TraceEvent{Kind: lease.EventExpired, Key: key, At: time.Now(), Token: token}
+	e.Identity, e.Note, e.Took = holder.Identity, holder.Note, -holder.Remaining
+	r.Add(e)
 }
 
 // Waited records the end of a wait for keys, if it was long: by a grant, or by err.

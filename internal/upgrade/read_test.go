@@ -75,14 +75,14 @@ func (r *reader) ask(key string) (lease.Acquired, error) {
 }
 
 // above fails unless key is granted with a token above last.
-func (r *reader) above(key string, last int64) {
+func (r *reader) above(key string, last lease.Token) {
 	r.Helper()
 	if got, err := r.ask(key); err != nil || !got.Granted || got.Token <= last {
 		r.Errorf("%q is answered %+v, %v, want a token above %d", key, got, err, last)
 	}
 }
 
-func of(key string, token int64) lease.Lease {
+func of(key string, token lease.Token) lease.Lease {
 	return lease.Lease{Key: key, Owner: owner(key), Token: token}
 }
 
@@ -126,7 +126,7 @@ func (r *reader) inTx(f func(tx lease.Runner) error) error {
 
 func TestTokensGoOnAboveThoseBefore(t *testing.T) {
 	onEachVersion(t, func(r *reader) {
-		for key, last := range map[string]int64{"free": 1, "a": 1, "expired": 1, "swept": 5001, "back": 2 << lease.EpochShift} {
+		for key, last := range map[string]lease.Token{"free": 1, "a": 1, "expired": 1, "swept": 5001, "back": 2 << lease.EpochShift} {
 			r.above(key, last)
 		}
 		renewed, err := r.store.Renew(r.Context(), []lease.RenewRequest{{Lease: of("expired", 1), TTL: ever}})

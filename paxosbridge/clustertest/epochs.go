@@ -57,7 +57,7 @@ func olderEpoch(r *rig) {
 }
 
 func nextEpoch(r *rig) {
-	var last int64
+	var last lease.Token
 	for epoch := int64(1); epoch < 12; epoch += 2 {
 		r.open("k", epoch)
 		for range 2 {

@@ -44,8 +44,8 @@ func race(r *rig) {
 // and no key is granted that has a holder.
 type scene struct {
 	mu      sync.Mutex
-	epoch   int64 // the last one opened
-	last    int64 // the last token
+	epoch   int64       // the last one opened
+	last    lease.Token // the last token
 	holders int
 	seals   int
 	faults  []error

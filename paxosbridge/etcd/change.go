@@ -154,6 +154,6 @@ func (c *Cluster) grant(q lease.AcquireRequest, epoch int64, t term) []clientv3.
 // granted is the answer to grant.
 func granted(resp *pb.TxnResponse, epoch int64) lease.Acquired {
 	return lease.Acquired{
-		Granted: true, Token: lease.EpochStart(epoch) | first(resp.Responses[2]).Version,
+		Granted: true, Token: lease.EpochStart(epoch) | lease.Token(first(resp.Responses[2]).Version),
 	}
 }

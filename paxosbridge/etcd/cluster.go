@@ -34,7 +34,7 @@ const (
 	// lastCounter is the last counter of an epoch.
 	lastCounter = 1<<lease.EpochShift - 1
 	// lastEpoch is the last epoch that a token has room for.
-	lastEpoch = lease.MaxToken >> lease.EpochShift
+	lastEpoch = int64(lease.MaxToken >> lease.EpochShift)
 )
 
 // Option is a setting of [New].

@@ -28,7 +28,7 @@ type load struct {
 
 	mu      sync.Mutex
 	holders map[string]lease.Owner
-	last    map[string]int64
+	last    map[string]lease.Token
 	wg      sync.WaitGroup
 	end     context.CancelFunc
 }
@@ -36,7 +36,7 @@ type load struct {
 func startLoad(tb testing.TB, stores ...*etcd.Cluster) *load {
 	ctx, cancel := context.WithCancel(tb.Context())
 	w := &load{
-		TB: tb, stores: stores, holders: make(map[string]lease.Owner), last: make(map[string]int64),
+		TB: tb, stores: stores, holders: make(map[string]lease.Owner), last: make(map[string]lease.Token),
 		end: cancel,
 	}
 	for i := range 12 {

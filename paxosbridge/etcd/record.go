@@ -97,12 +97,12 @@ func (r record) absent() bool { return r.version == 0 }
 
 // token is that of the last lease granted. A record without an owner, or a sealed one, was written
 // once more since.
-func (r record) token() int64 {
+func (r record) token() lease.Token {
 	counter := r.version
 	if r.owner.IsZero() || r.state == sealed {
 		counter--
 	}
-	return lease.EpochStart(r.epoch) | counter
+	return lease.EpochStart(r.epoch) | lease.Token(counter)
 }
 
 // The names in etcd of a key's record and of its holder.

@@ -53,7 +53,7 @@ func unsent(key string, silent error) error {
 }
 
 // tokenOf returns the token of the owner's lease if the record names the owner; otherwise 0.
-func (c *Cluster) tokenOf(ctx context.Context, l lease.Lease) (int64, error) {
+func (c *Cluster) tokenOf(ctx context.Context, l lease.Lease) (lease.Token, error) {
 	got, err := c.get(ctx, "release", l.Key, c.recordOf(l.Key))
 	if err != nil || len(got.Kvs) == 0 {
 		return 0, err

@@ -107,7 +107,7 @@ func (c *Cluster) watchNow(ctx context.Context, key string) error {
 func (c *Cluster) take(
 	ctx context.Context, s *conn.Session, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
-	low, high := int64(0), lease.MaxToken
+	low, high := lease.Token(0), lease.MaxToken
 	if r.Epoch != 0 {
 		low, high = lease.EpochStart(r.Epoch), lease.EpochStart(r.Epoch+1)
 	}
@@ -129,8 +129,8 @@ func granted(res sql.Result, err error) (out lease.Acquired, _ error) {
 	if err != nil || n == 0 {
 		return out, err
 	}
-	out.Token, err = res.LastInsertId()
-	if err == nil {
+	token, err := res.LastInsertId()
+	if out.Token = lease.Token(token); err == nil {
 		err = conn.CheckToken(true, out.Token)
 	}
 	out.Granted = err == nil
@@ -140,7 +140,7 @@ func granted(res sql.Result, err error) (out lease.Acquired, _ error) {
 // row is what explain reads.
 type row struct {
 	home       int
-	token      int64
+	token      lease.Token
 	mine, held bool
 	note       []byte
 	remaining  int64
@@ -190,7 +190,7 @@ func (c *Cluster) answer(
 
 // confirm grants the owner's lease again, by a write: see group-confirm.
 func (c *Cluster) confirm(
-	ctx context.Context, s *conn.Session, r lease.AcquireRequest, token int64,
+	ctx context.Context, s *conn.Session, r lease.AcquireRequest, token lease.Token,
 ) (lease.Acquired, error) {
 	res, err := s.Exec(
 		ctx, c.group.Text("group-confirm"), []byte(r.Key), conn.Bytes(r.Owner), token,

@@ -39,7 +39,7 @@ func harness(r *rig, here, there lease.Store) locktest.Harness {
 		},
 		Another:  func(testing.TB, lease.Store) lease.Store { return there },
 		Expire:   func(_ testing.TB, _ lease.Store, key string) { r.expire(key) },
-		SetToken: func(_ testing.TB, _ lease.Store, key string, token int64) { r.setToken(key, token) },
+		SetToken: func(_ testing.TB, _ lease.Store, key string, token lease.Token) { r.setToken(key, token) },
 		Slow:     true,
 		Load:     300 * time.Millisecond,
 	}

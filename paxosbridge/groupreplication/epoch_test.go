@@ -52,7 +52,7 @@ func TestNoTokenFollowsTheLastOfAnEpoch(t *testing.T) {
 	r := newRig(t)
 	c := r.cluster()
 	r.must(c.Open(t.Context(), "k", 1))
-	end := int64(2) << lease.EpochShift
+	end := lease.Token(2) << lease.EpochShift
 	for _, epoch := range []int64{1, 0} {
 		r.setToken("k", end-2)
 		l := r.hold(c, request("k", epoch))

@@ -27,7 +27,7 @@ type ledger struct {
 	testing.TB
 	mu     sync.Mutex
 	held   map[string]lease.Owner
-	last   map[string]int64
+	last   map[string]lease.Token
 	grants int
 	at     time.Time     // of the last grant
 	pause  time.Duration // the longest time without a grant
@@ -65,7 +65,7 @@ const keys = 3
 // load has six goroutines of two processes acquire and release three keys, until stop is called.
 func (r *rig) load() (l *ledger, stop func()) {
 	r.Helper()
-	l = &ledger{TB: r.TB, held: make(map[string]lease.Owner), last: make(map[string]int64)}
+	l = &ledger{TB: r.TB, held: make(map[string]lease.Owner), last: make(map[string]lease.Token)}
 	done, wg := make(chan struct{}), &sync.WaitGroup{}
 	for range 2 {
 		c := r.cluster(groupreplication.Lanes(4), groupreplication.Timeout(3*time.Second))
@@ -182,8 +182,8 @@ func TestAPrimaryThatWakesGrantsNothing(t *testing.T) {
 			defer conn.Close()
 			_, err := conn.ExecContext(
 				t.Context(), r.dialect.Text("group-take"), late[:], []byte("late"),
-				ttl.Microseconds(), []byte("late"), []byte("late"), int64(1)<<lease.EpochShift,
-				int64(2)<<lease.EpochShift,
+				ttl.Microseconds(), []byte("late"), []byte("late"), lease.Token(1)<<lease.EpochShift,
+				lease.Token(2)<<lease.EpochShift,
 			)
 			answer <- err
 		}()

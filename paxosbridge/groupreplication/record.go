@@ -16,16 +16,16 @@ const (
 	// homeSealed is the home of the row of a sealed record. No statement grants a key there.
 	homeSealed = -2
 	// lastEpoch is the last epoch in which all tokens can be granted.
-	lastEpoch = lease.MaxToken>>lease.EpochShift - 1
+	lastEpoch = int64(lease.MaxToken>>lease.EpochShift) - 1
 )
 
 // spent reports whether the epoch has no token after this one.
-func spent(token int64) bool {
+func spent(token lease.Token) bool {
 	return lease.Epoch(token+1) != lease.Epoch(token) || token >= lease.MaxToken-1
 }
 
 // checkRecord refuses a token that no record has: a bridge would take its epoch for one before all.
-func checkRecord(key string, token int64) error {
+func checkRecord(key string, token lease.Token) error {
 	if token < 0 {
 		return fmt.Errorf("%w: the record of %q has the token %d", lease.ErrCorrupt, key, token)
 	}
@@ -34,7 +34,7 @@ func checkRecord(key string, token int64) error {
 
 // other is why a request is not granted: the row is sealed, absent, or of another epoch than the
 // request names.
-func other(r lease.AcquireRequest, home int, token int64) error {
+func other(r lease.AcquireRequest, home int, token lease.Token) error {
 	record := paxosbridge.Record{Key: r.Key, Epoch: lease.Epoch(token), Sealed: home == homeSealed}
 	err := error(&paxosbridge.RecordError{Record: record, Asked: r.Epoch})
 	if home != lease.HomeTable && home != homeSealed {
@@ -98,7 +98,7 @@ func (c *Cluster) seal(
 		return n > 0, err
 	}
 	var home int
-	var token int64
+	var token lease.Token
 	err = s.QueryRow(ctx, c.group.Text("group-record"), []any{[]byte(l.Key)}, &home, &token)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
@@ -141,7 +141,7 @@ func (c *Cluster) Records(
 func scanRecord(columns conn.Columns) (r paxosbridge.Record, err error) {
 	var key []byte
 	var home int
-	var token int64
+	var token lease.Token
 	err = columns.Scan(&key, &home, &token)
 	if err == nil {
 		err = checkRecord(string(key), token)

@@ -167,7 +167,7 @@ func (r *rig) expire(key string) {
 	)
 }
 
-func (r *rig) setToken(key string, token int64) {
+func (r *rig) setToken(key string, token lease.Token) {
 	r.Helper()
 	r.exec("UPDATE {rowlock} SET token = ? WHERE `key` = ?", token, []byte(key))
 }

@@ -76,7 +76,7 @@ func unconstrained(r *rig) {
 	r.must(rows.Err())
 }
 
-var tokens = []int64{
+var tokens = []lease.Token{
 	1, 7, 1 << lease.EpochShift, 1<<lease.EpochShift + 3, 2<<lease.EpochShift - 1, 3 << lease.EpochShift, 0, -1, -2,
 	math.MinInt64, -1 << lease.EpochShift, lease.MaxToken - 1, lease.MaxToken, math.MaxInt64,
 }
@@ -139,12 +139,12 @@ func use(ctx context.Context, t *testing.T, c *groupreplication.Cluster, db *sql
 		}
 	}
 	for _, a := range got {
-		again := q.Owner == l.Owner && a.Token == shown.Int64
+		again := q.Owner == l.Owner && int64(a.Token) == shown.Int64
 		switch {
 		case !a.Granted && err == nil:
 			err = a.Err
 		case !a.Granted:
-		case a.Token <= 0 || a.Token >= lease.MaxToken || a.Token <= shown.Int64 && !again,
+		case a.Token <= 0 || a.Token >= lease.MaxToken || int64(a.Token) <= shown.Int64 && !again,
 			epoch != 0 && lease.Epoch(a.Token) != epoch:
 			t.Errorf("%q was granted with %d in epoch %d, after %d", key, a.Token, epoch, shown.Int64)
 		}

@@ -126,7 +126,9 @@ func (c *crowd) release(ctx context.Context, l *rowlock.Lock) error {
 	return err
 }
 
-func (c *crowd) hasLost(_ context.Context, key string, _ int64, _ error) { c.lost.Store(key, true) }
+func (c *crowd) hasLost(_ context.Context, key string, _ rowlock.Token, _ error) {
+	c.lost.Store(key, true)
+}
 
 func (c *crowd) lostLocks() (n int) {
 	c.lost.Range(func(any, any) bool { n++; return true })

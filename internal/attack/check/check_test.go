@@ -8,27 +8,28 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/attack/history"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 const ttl = 30 * time.Second
 
 // call is an event whose times are in seconds.
-func call(k history.Kind, process string, lock int64, token int64, sent, told float64, r history.Result) history.Event {
+func call(k history.Kind, process string, lock int64, token lease.Token, sent, told float64, r history.Result) history.Event {
 	return history.Event{
 		Kind: k, Process: process, Lock: lock, Token: token, Key: "k", Act: "test", TTL: ttl, Result: r,
 		Sent: int64(sent * 1e9), Told: int64(told * 1e9),
 	}
 }
 
-func grant(process string, lock, token int64, sent, told float64) history.Event {
+func grant(process string, lock int64, token lease.Token, sent, told float64) history.Event {
 	return call(history.Grant, process, lock, token, sent, told, history.OK)
 }
 
-func unlock(process string, lock, token int64, sent, told float64, r history.Result) history.Event {
+func unlock(process string, lock int64, token lease.Token, sent, told float64, r history.Result) history.Event {
 	return call(history.Unlock, process, lock, token, sent, told, r)
 }
 
-func write(process string, lock, token, value int64, op string, sent, told float64, r history.Result) history.Event {
+func write(process string, lock int64, token lease.Token, value int64, op string, sent, told float64, r history.Result) history.Event {
 	e := call(history.Write, process, lock, token, sent, told, r)
 	e.Op, e.Value = op, value
 	return e
@@ -39,7 +40,7 @@ func leaving(e history.Event) history.Event {
 	return e
 }
 
-func row(op, process string, lock, token, value int64) history.Row {
+func row(op, process string, lock int64, token lease.Token, value int64) history.Row {
 	return history.Row{Op: op, Key: "k", Process: process, Lock: lock, Token: token, Value: value}
 }
 
@@ -189,7 +190,7 @@ type server struct {
 	in     *Input
 	rng    *rand.Rand
 	at     float64
-	token  int64
+	token  lease.Token
 	value  int64
 	holder *history.Event
 	until  float64

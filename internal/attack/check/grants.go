@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/rowlockdb/rowlock/internal/attack/history"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // onKey are the events of one key.
@@ -74,7 +75,7 @@ func (k *onKey) before(t int64) *history.Event {
 
 // twice finds a token that two handles were granted.
 func (k *onKey) twice(r *Report) {
-	first := make(map[int64]*history.Event, len(k.grants))
+	first := make(map[lease.Token]*history.Event, len(k.grants))
 	for _, g := range k.grants {
 		if f := first[g.Token]; f != nil {
 			r.violation(Twice, k.key, g.Told, "token %d: %s by %s, told %s; and %s by %s, told %s later",

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rowlockdb/rowlock/internal/attack/history"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // journal compares the fenced data with the history. Each write has a name of its own, so that
@@ -50,7 +51,7 @@ func ordered(r *Report, key string, rows []*history.Row) {
 	slices.SortStableFunc(rows, func(a, b *history.Row) int {
 		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Token, b.Token))
 	})
-	holders := make(map[int64]history.Holder)
+	holders := make(map[lease.Token]history.Holder)
 	for i, row := range rows {
 		if h, ok := holders[row.Token]; ok && h != row.Holder() {
 			r.violation(TwoHolders, key, 0, "token %d: %v and %v", row.Token, h, row.Holder())

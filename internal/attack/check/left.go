@@ -1,6 +1,10 @@
 package check
 
-import "github.com/rowlockdb/rowlock/internal/attack/history"
+import (
+	"github.com/rowlockdb/rowlock/internal/attack/history"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
 
 // left looks at the keys that are still held after every process has closed its clients. Those of
 // killed processes may be, until they expire; and those of a client whose Close said that it could
@@ -9,7 +13,7 @@ import "github.com/rowlockdb/rowlock/internal/attack/history"
 func left(r *Report, in *Input) {
 	type grant struct {
 		key   string
-		token int64
+		token lease.Token
 	}
 	granted, released := make(map[grant]bool), make(map[grant]bool)
 	excused := in.Killed

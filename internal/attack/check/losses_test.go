@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/attack/history"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
-func loss(process string, lock, token int64, deadline, told float64) history.Event {
+func loss(process string, lock int64, token lease.Token, deadline, told float64) history.Event {
 	return call(history.Loss, process, lock, token, deadline, told, history.OK)
 }
 
@@ -24,7 +25,7 @@ func effect(process, op string) history.Event {
 	return e
 }
 
-func reading(lock, token, grew int64, k history.Kind, sent float64) history.Event {
+func reading(lock int64, token lease.Token, grew int64, k history.Kind, sent float64) history.Event {
 	e := call(k, "3", lock, token, sent, sent+1, history.OK)
 	e.Value = grew
 	return e

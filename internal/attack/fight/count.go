@@ -78,7 +78,7 @@ func (w *writing) body(ctx context.Context, tx *sql.Tx) error {
 }
 
 // write counts in a transaction that has checked the lock.
-func (w *writing) write(ctx context.Context, tx *sql.Tx, key string, token int64) error {
+func (w *writing) write(ctx context.Context, tx *sql.Tx, key string, token rowlock.Token) error {
 	d := w.Database
 	if err := tx.QueryRowContext(ctx, d.SQL(`SELECT n FROM {}counter WHERE k = ?`), key).Scan(&w.value); err != nil {
 		return err

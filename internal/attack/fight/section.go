@@ -22,7 +22,7 @@ func (h *hand) section(ctx context.Context, key string) {
 	got := &held{serial: h.serial.Add(1), ttl: h.Plan.ttl(), left: true}
 	sent, undo := Now(), h.rng.IntN(4) == 0
 	var began []int64 // when the function did
-	var token int64
+	var token rowlock.Token
 	var w writing
 	err := h.client.DoTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
 		if len(began) > 0 {
@@ -64,7 +64,7 @@ func (h *hand) section(ctx context.Context, key string) {
 }
 
 // wrote records the write of the last run of a section's function.
-func (h *hand) wrote(w *writing, key string, token int64, began []int64, is history.Result, err error) {
+func (h *hand) wrote(w *writing, key string, token rowlock.Token, began []int64, is history.Result, err error) {
 	if w.got == nil {
 		return // the function has not come to its write
 	}

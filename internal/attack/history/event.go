@@ -2,7 +2,11 @@
 // has returned. It has no opinion; package check has.
 package history
 
-import "time"
+import (
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
 
 // Kind says what an event is about.
 type Kind string
@@ -67,7 +71,7 @@ type Event struct {
 	Act     string        `json:"a,omitempty"` // what the goroutine was doing
 	Phase   int           `json:"f"`
 	Key     string        `json:"y,omitempty"`
-	Token   int64         `json:"t,omitempty"`
+	Token   lease.Token   `json:"t,omitempty"`
 	Sent    int64         `json:"s"`
 	Told    int64         `json:"e"`
 	Result  Result        `json:"r,omitempty"`
@@ -93,8 +97,9 @@ func (e *Event) Holder() Holder { return Holder{e.Process, e.Lock} }
 
 // Row is a row of the journal: a fenced transaction that the database has committed.
 type Row struct {
-	Op, Key, Process   string
-	Lock, Token, Value int64
+	Op, Key, Process string
+	Token            lease.Token
+	Lock, Value      int64
 }
 
 // Holder is whose row it is.

@@ -57,7 +57,7 @@ func (d *draw) owner() (o lease.Owner) {
 	}
 }
 
-var numbers = []int64{
+var numbers = []lease.Token{
 	0, 1, -1, 2, 7, 8, 100, 999, 1000, 1001, 1 << 40, 1<<40 + 1, lease.MaxToken - 2, lease.MaxToken - 1,
 	lease.MaxToken, math.MaxInt64, math.MaxInt64 - 1, math.MinInt64, math.MinInt64 + 1,
 	253370764800000, 253370764800001, 32503680000000, math.MaxInt32 + 1, -62135596800000,

@@ -82,7 +82,7 @@ func TestAKeyHeldByHandUntilTheEndOfATeamIsNotGranted(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0].Granted {
 		t.Errorf("%+v, %v", got, err)
 	}
-	var token int64
+	var token lease.Token
 	err = e.DB.QueryRow(e.SQL(`SELECT token FROM {rowlock} WHERE owner IS NOT NULL`)).Scan(&token)
 	if err != nil || token != 7 {
 		t.Errorf("token %d, %v", token, err)

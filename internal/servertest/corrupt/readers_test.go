@@ -42,13 +42,13 @@ func FuzzWatch(f *testing.F) {
 			e.Exec(t, `INSERT INTO {rowlock} (key, owner, token, acquired_at, expires_at) VALUES (?, ?, ?, 0, ?)`,
 				[]byte(last), make([]byte, 16), 1+n, time.Now().Add(time.Hour).UnixMilli())
 			rowsOf(t, e, may)
-			told(t, may, next, int64(1+n))
+			told(t, may, next, lease.Token(1+n))
 		}
 	})
 }
 
 // told reads until the last key is granted with this token, or a listing fails.
-func told(t *testing.T, may map[string]bool, next func() (lease.Event, error, bool), token int64) {
+func told(t *testing.T, may map[string]bool, next func() (lease.Event, error, bool), token lease.Token) {
 	for {
 		ev, err, more := next()
 		switch {

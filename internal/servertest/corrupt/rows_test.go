@@ -32,7 +32,7 @@ type run struct {
 	env     *testdb.Env
 	store   *table.Store
 	rows    rows
-	shown   map[string]int64 // the largest token of a key that anything showed
+	shown   map[string]lease.Token // the largest token of a key that anything showed
 	asked   []lease.AcquireRequest
 	held    []lease.Lease
 	waiters []lease.Lease
@@ -53,7 +53,7 @@ func FuzzRows(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rows, calls []byte) {
 		fresh(t, e, &draw{rows}, ofLocks)
 		store := opened.(*table.Store)
-		r := &run{T: t, env: e, store: store, rows: store, shown: make(map[string]int64)}
+		r := &run{T: t, env: e, store: store, rows: store, shown: make(map[string]lease.Token)}
 		d := &draw{calls}
 		for range min(len(calls), 12) {
 			r.call(d, r.all())
@@ -80,7 +80,7 @@ func FuzzOptimistic(f *testing.F) {
 	f.Cleanup(func() { _ = store.Close() })
 	f.Fuzz(func(t *testing.T, rows, calls []byte) {
 		fresh(t, e, &draw{rows}, ofLocks)
-		r := &run{T: t, env: e, rows: store, shown: make(map[string]int64)}
+		r := &run{T: t, env: e, rows: store, shown: make(map[string]lease.Token)}
 		d := &draw{calls}
 		for range min(len(calls), 12) {
 			r.call(d, []call{
@@ -126,7 +126,7 @@ func (r *run) look() {
 	defer rows.Close()
 	for rows.Next() {
 		var k sql.RawBytes
-		var token int64
+		var token lease.Token
 		if err := rows.Scan(&k, &token); err != nil {
 			r.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func (r *run) granted(out []lease.Acquired, err error) error {
 
 // larger fails unless a token is one that may be granted. A repeated request and a member that
 // joins have the token of their grant.
-func (r *run) larger(key string, token int64) {
+func (r *run) larger(key string, token lease.Token) {
 	again := r.sharing || r.repeats()
 	if shown := r.shown[key]; token <= 0 || token >= lease.MaxToken || token < shown || token == shown && !again {
 		r.Errorf("%q was granted with %d, after %d", key, token, shown)

@@ -54,7 +54,7 @@ func FuzzServers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rows, calls []byte) {
 		for i, e := range envs {
 			freshServer(t, e, &draw{rows})
-			r := &run{T: t, env: e, store: here[i], rows: here[i], shown: make(map[string]int64)}
+			r := &run{T: t, env: e, store: here[i], rows: here[i], shown: make(map[string]rowlock.Token)}
 			d := &draw{calls}
 			for range min(len(calls), 8) {
 				r.call(d, r.all())

@@ -30,10 +30,10 @@ type order struct {
 // event is what became of an order.
 type event struct {
 	Chain  string
-	Did    string           // "held", "granted", "deadlock", "unlocked", or an error
-	Tokens map[string]int64 // of the locks, or of the cycle
-	Cycle  []string         // the keys that are waited for, the chain's own first
-	Lost   bool             // a lock of the chain was lost
+	Did    string                   // "held", "granted", "deadlock", "unlocked", or an error
+	Tokens map[string]rowlock.Token // of the locks, or of the cycle
+	Cycle  []string                 // the keys that are waited for, the chain's own first
+	Lost   bool                     // a lock of the chain was lost
 	Began  time.Time
 	At     time.Time
 }
@@ -60,7 +60,7 @@ func chains(c *servertest.Worker) error {
 }
 
 func (w *worker) do(o order) {
-	e := event{Chain: o.Chain, Tokens: make(map[string]int64), Began: time.Now()}
+	e := event{Chain: o.Chain, Tokens: make(map[string]rowlock.Token), Began: time.Now()}
 	var err error
 	switch o.Do {
 	case "hold":

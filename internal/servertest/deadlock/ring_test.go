@@ -205,7 +205,7 @@ func (r *ring) wantUntouched() {
 		key := r.key(i)
 		token := s.Number(`SELECT token FROM {rowlock}
 			WHERE {key} = ? AND owner IS NOT NULL AND expires_at > {now}`, []byte(key))
-		if token != e.Tokens[key] {
+		if token != int64(e.Tokens[key]) {
 			s.Errorf("%q has token %d, and was taken with %d", key, token, e.Tokens[key])
 		}
 	}

@@ -24,7 +24,7 @@ func TestChildAtWork(t *testing.T) {
 // event is what a child tells. Its times are those of the machine, which all processes share.
 type event struct {
 	Did  string // "stands", "leads", "told", "ended", "wrote", "fenced", "failed", "stopped"
-	Term int64
+	Term rowlock.Token
 	N    int64 // of a write: how many there have been
 	Why  string
 	From time.Time // when it began

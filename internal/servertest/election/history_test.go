@@ -10,6 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Candidates are killed, stopped, asked to resign and to end, at random. Terms grow, and no write
@@ -89,7 +90,7 @@ func (h *house) showsLittle() bool {
 func (h *house) judge() {
 	s, history := h.s, h.soFar()
 	s.Helper()
-	counts, terms := map[string]int{}, map[int64]bool{}
+	counts, terms := map[string]int{}, map[lease.Token]bool{}
 	var writes []told
 	for _, e := range history {
 		counts[e.Did]++

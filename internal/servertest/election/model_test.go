@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // This file is the model of an election for porcupine. A history is right if the model allows some
@@ -17,12 +18,12 @@ import (
 type call struct {
 	write   bool
 	unknown bool
-	term    int64
+	term    lease.Token
 }
 
 // state is the present term. guess: it is that or a later one, which no process has told.
 type state struct {
-	term  int64
+	term  lease.Token
 	guess bool
 }
 
@@ -83,7 +84,7 @@ func operations(history []told) (ops []porcupine.Operation) {
 // The model must refuse what must not happen.
 func TestTheModelRefusesTwoLeaders(t *testing.T) {
 	at := time.Now()
-	e := func(id int, did string, term int64, from, to int) told {
+	e := func(id int, did string, term lease.Token, from, to int) told {
 		return told{&candidate{id: id}, event{
 			Did: did, Term: term, From: at.Add(time.Duration(from)), At: at.Add(time.Duration(to)),
 		}}

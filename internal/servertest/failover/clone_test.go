@@ -8,6 +8,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/standby"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // A server that was cloned from a primary by MySQL's plugin has forgotten what the primary granted
@@ -50,10 +51,10 @@ func putBack(t *testing.T, k testdb.Kind, source string, keep func() (back func(
 }
 
 // has fails the test unless the row's token is the one that was restored: else it proves nothing.
-func (r *restored) has(token int64) {
+func (r *restored) has(token lease.Token) {
 	r.Helper()
 	r.do(func(db *sql.DB) {
-		var got int64
+		var got lease.Token
 		if err := db.QueryRow("SELECT token FROM rowlock WHERE `key` = 'k'").Scan(&got); err != nil || got != token {
 			r.Errorf("the copy has token %d, %v, want %d: it proves nothing", got, err, token)
 		}

@@ -28,7 +28,7 @@ type fleet struct {
 	clients []*rowlock.Client
 
 	mu     sync.Mutex
-	tokens map[string]int64 // the largest that was granted, by key
+	tokens map[string]rowlock.Token // the largest that was granted, by key
 	grants int
 	last   time.Time
 	errors int
@@ -53,7 +53,7 @@ func client(tb testing.TB, db *sql.DB, d dialect.Dialect, change ...func(*rowloc
 // start has the workers begin. They end with the function that it returns, and before the clients
 // do.
 func start(tb testing.TB, clients ...*rowlock.Client) (f *fleet, stop func()) {
-	f = &fleet{TB: tb, clients: clients, tokens: make(map[string]int64)}
+	f = &fleet{TB: tb, clients: clients, tokens: make(map[string]rowlock.Token)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	for i := range workers {
@@ -88,7 +88,7 @@ func (f *fleet) work(ctx context.Context, c *rowlock.Client, key string) {
 
 // note fails the test if a token is not larger than one that was granted before the call began, or
 // was granted before.
-func (f *fleet) note(key string, before int64, l *rowlock.Lock, err error) {
+func (f *fleet) note(key string, before rowlock.Token, l *rowlock.Lock, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil {

@@ -36,12 +36,12 @@ func newCrashing(t *testing.T) *crashing {
 }
 
 // holder returns the owner of a row, which is zero if the key is free, and its token.
-func (c *crashing) holder(key string) (o lease.Owner, token int64) {
+func (c *crashing) holder(key string) (o lease.Owner, token lease.Token) {
 	c.Helper()
 	return holderIn(c, c.DB, key)
 }
 
-func holderIn(tb testing.TB, db *sql.DB, key string) (o lease.Owner, token int64) {
+func holderIn(tb testing.TB, db *sql.DB, key string) (o lease.Owner, token lease.Token) {
 	tb.Helper()
 	var owner []byte
 	servertest.Eventually(tb, "the server to answer", func() bool { // a pool has connections of before
@@ -61,7 +61,7 @@ func TestACrashForgetsAReleaseAndNeverAToken(t *testing.T) {
 		t.Run(fmt.Sprint(len(keys), " keys"), func(t *testing.T) {
 			c := &crashing{t, c.Lone}
 			locks := c.client(3*time.Second, false)
-			var token map[string]int64
+			var token map[string]lease.Token
 			for try := 1; ; try++ {
 				token = c.unlocks(locks, keys)
 				c.Crash(t)
@@ -86,7 +86,7 @@ func TestACrashForgetsAReleaseAndNeverAToken(t *testing.T) {
 
 // forgot reports whether a crash has forgotten all releases of keys that were held with tokens. One
 // that it has forgotten has left the key with its late holder.
-func (c *crashing) forgot(tokens map[string]int64) bool {
+func (c *crashing) forgot(tokens map[string]lease.Token) bool {
 	c.Helper()
 	for key, token := range tokens {
 		o, at := c.holder(key)
@@ -140,7 +140,7 @@ func (c *crashing) locks(locks *rowlock.Client, key string) (l *rowlock.Lock) {
 }
 
 // unlocks locks keys and unlocks them. It returns their tokens.
-func (c *crashing) unlocks(locks *rowlock.Client, keys []string) map[string]int64 {
+func (c *crashing) unlocks(locks *rowlock.Client, keys []string) map[string]lease.Token {
 	c.Helper()
 	var held *rowlock.Locks
 	// After a crash the pool has connections of before.
@@ -149,7 +149,7 @@ func (c *crashing) unlocks(locks *rowlock.Client, keys []string) map[string]int6
 		held, err = locks.LockAll(c.Context(), keys)
 		return err == nil
 	})
-	tokens := make(map[string]int64)
+	tokens := make(map[string]lease.Token)
 	for _, key := range keys {
 		tokens[key] = held.Lock(key).Token()
 	}

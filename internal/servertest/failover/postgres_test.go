@@ -148,7 +148,7 @@ func granted(t *testing.T, c *rowlock.Client, key string) *rowlock.Lock {
 }
 
 // passesOn has each of two waiters get the key in turn.
-func passesOn(t *testing.T, token int64, a, b *pending) {
+func passesOn(t *testing.T, token rowlock.Token, a, b *pending) {
 	t.Helper()
 	first, second := a, b
 	select {

@@ -28,7 +28,7 @@ type restored struct {
 	kind   testdb.Kind
 	source string
 	d      *sqlstore.Dialect
-	last   int64 // the newest token
+	last   rowlock.Token // the newest token
 }
 
 // way is one of those in which the manuals of a server say that data is restored.

@@ -56,12 +56,12 @@ func (f *faulty) wantFreeSoon(tb testing.TB, key string) {
 }
 
 // row returns the owner and token of a key's row.
-func (f *faulty) row(tb testing.TB, key string) (owner []byte, token int64) {
+func (f *faulty) row(tb testing.TB, key string) (owner []byte, token rowlock.Token) {
 	tb.Helper()
 	return rowOf(tb, f.Env, key)
 }
 
-func rowOf(tb testing.TB, e *testdb.Env, key string) (owner []byte, token int64) {
+func rowOf(tb testing.TB, e *testdb.Env, key string) (owner []byte, token rowlock.Token) {
 	tb.Helper()
 	err := e.DB.QueryRowContext(context.Background(),
 		e.SQL(`SELECT owner, token FROM {rowlock} WHERE {key} = ?`), []byte(key)).Scan(&owner, &token)

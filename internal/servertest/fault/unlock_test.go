@@ -152,7 +152,7 @@ func TestRenewalsOverABrokenConnectionKeepTheLock(t *testing.T) {
 				var lost atomic.Int64
 				f := newFaulty(t, e, func(c *rowlock.Config) {
 					c.TTL = ttl
-					c.Hooks.Lost = func(context.Context, string, int64, error) { lost.Add(1) }
+					c.Hooks.Lost = func(context.Context, string, rowlock.Token, error) { lost.Add(1) }
 				})
 				var keys []*rowlock.Lock
 				for i := range 3 {

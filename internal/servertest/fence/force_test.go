@@ -90,7 +90,7 @@ func addOne(ctx context.Context, s *servertest.Scene, c *rowlock.Client, table s
 		}
 		return
 	}
-	var n, token int64
+	var n, token lease.Token
 	if err := tx.QueryRowContext(ctx, `SELECT n, token FROM `+table).Scan(&n, &token); err != nil {
 		return
 	}

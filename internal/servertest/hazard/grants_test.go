@@ -39,10 +39,10 @@ func TestAFreshKeyIsGrantedExactlyOnce(t *testing.T) {
 	})
 }
 
-func grantedOnce(s *servertest.Scene, clients []*rowlock.Client, key string, want int64) {
+func grantedOnce(s *servertest.Scene, clients []*rowlock.Client, key string, want lease.Token) {
 	s.Helper()
 	var mu sync.Mutex
-	var tokens []int64
+	var tokens []lease.Token
 	var held []*rowlock.Lock
 	start := make(chan struct{})
 	var wg sync.WaitGroup
@@ -83,7 +83,7 @@ func TestTokensEndInAnErrorAndNotInANumber(t *testing.T) {
 				s.Errorf("token %d, want %d", last.Token(), lease.MaxToken-1)
 			}
 			s.OK(last.Unlock(s.Context()))
-			for _, token := range []int64{lease.MaxToken - 1, lease.MaxToken, 1<<63 - 1} {
+			for _, token := range []lease.Token{lease.MaxToken - 1, lease.MaxToken, 1<<63 - 1} {
 				s.Env.SetToken(s, key, token)
 				exhausted(s, c, key)
 			}

@@ -163,7 +163,7 @@ func rows(t *testing.T, e *testdb.Env) string {
 	var all strings.Builder
 	for found.Next() {
 		var key, owner, expires, version sql.RawBytes
-		var token int64
+		var token rowlock.Token
 		if err := found.Scan(&key, &owner, &token, &expires, &version); err != nil {
 			t.Fatal(err)
 		}

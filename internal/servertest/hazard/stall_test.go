@@ -70,7 +70,7 @@ func TestTheReaperCannotComeBetweenAFloorAndItsRow(t *testing.T) {
 			s.Fatal("the statement did not wait")
 		}
 		reaper.Exec(`BEGIN`)
-		var floor int64
+		var floor lease.Token
 		lock := s.Env.SQL(`SELECT floor FROM {rowlock_floor} WHERE bucket = ? FOR UPDATE NOWAIT`)
 		err := reaper.Session.Conn().QueryRowContext(s.Context(), lock, lease.Bucket(key)).Scan(&floor)
 		if sqlstore.Judge(s.Env.Dialect, err).Class != sqlstore.Conflict {

@@ -28,7 +28,7 @@ func loadTime() time.Duration {
 // granter is a lock service under load: ours, or one that is wrong.
 type granter interface {
 	// grant returns 0 if the key is held.
-	grant(ctx context.Context, worker int, key string) (token int64, release func() error, err error)
+	grant(ctx context.Context, worker int, key string) (token lease.Token, release func() error, err error)
 	// reap removes dead rows.
 	reap(ctx context.Context) (int64, error)
 }
@@ -38,13 +38,13 @@ type tally struct {
 	grants, reaped, regressions atomic.Int64
 
 	mu   sync.Mutex
-	last map[string]int64
+	last map[string]lease.Token
 	errs []error
 }
 
 // granted is called by the holder, before it releases: no other can be granted the same key
 // meanwhile.
-func (t *tally) granted(key string, token int64) {
+func (t *tally) granted(key string, token lease.Token) {
 	t.grants.Add(1)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +63,7 @@ func (t *tally) failed(err error) {
 // load has 12 workers lock six keys and one reap without pause, until ctx ends or enough returns
 // true.
 func load(ctx context.Context, g granter, enough func(*tally) bool) *tally {
-	t := &tally{last: make(map[string]int64)}
+	t := &tally{last: make(map[string]lease.Token)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -128,7 +128,7 @@ func store(s *servertest.Scene) *table.Store {
 	return store
 }
 
-func (o ours) grant(ctx context.Context, worker int, key string) (int64, func() error, error) {
+func (o ours) grant(ctx context.Context, worker int, key string) (lease.Token, func() error, error) {
 	l, err := o.clients[worker%len(o.clients)].TryLock(ctx, key)
 	if errors.Is(err, rowlock.ErrHeld) {
 		return 0, nil, nil
@@ -163,7 +163,7 @@ func newNaive(s *servertest.Scene) naive {
 
 func (n naive) grant(ctx context.Context, worker int,
 	key string,
-) (token int64, release func() error, err error) {
+) (token lease.Token, release func() error, err error) {
 	release = func() error {
 		_, err := n.run(context.WithoutCancel(ctx),
 			`UPDATE `+n.table+` SET holder = 0 WHERE k = ? AND holder = ?`, key, worker+1)

@@ -2,13 +2,13 @@ package languages
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // book makes a table of entries: the next number, and the token and the language of its writer.
@@ -22,7 +22,7 @@ func book(s *servertest.Scene) string {
 
 // entry is a write that reads the book and adds to it: two writers that overlap make the same
 // number.
-func entry(book string, token int64, who string) string {
+func entry(book string, token lease.Token, who string) string {
 	return fmt.Sprintf(`write INSERT INTO %s SELECT COALESCE(MAX(n), 0) + 1, %d, '%s' FROM %s`,
 		book, token, who, book)
 }
@@ -64,7 +64,8 @@ func TestProcessesInEveryLanguageCountOnOneKey(t *testing.T) {
 func turn(s *servertest.Scene, p process, table, who string) bool {
 	p.Send("lock")
 	said, ok := strings.CutPrefix(p.Receive(), "token ")
-	granted, err := strconv.ParseInt(said, 10, 64)
+	var granted lease.Token
+	err := granted.UnmarshalText([]byte(said))
 	if !ok || err != nil {
 		s.Errorf("%s: lock: %q", who, said)
 		return false
@@ -85,9 +86,9 @@ func check(s *servertest.Scene, table string, total int) {
 	rows, err := s.Env.DB.QueryContext(s.Context(), `SELECT n, token, who FROM `+table+` ORDER BY n`)
 	s.OK(err)
 	defer rows.Close()
-	found, last := 0, int64(0)
+	found, last := 0, lease.Token(0)
 	for rows.Next() {
-		var n, token int64
+		var n, token lease.Token
 		var who string
 		s.OK(rows.Scan(&n, &token, &who))
 		if token <= last {

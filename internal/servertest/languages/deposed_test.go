@@ -162,7 +162,7 @@ func TestAHolderInAnotherLanguageIsOneAmongOthers(t *testing.T) {
 
 // deposed lets the lease pass on. Its holder knows nothing of that before its next renewal. Its
 // fence does.
-func deposed(s *servertest.Scene, p process, locks *rowlock.Client, key, table string, old int64) {
+func deposed(s *servertest.Scene, p process, locks *rowlock.Client, key, table string, old lease.Token) {
 	s.Helper()
 	s.Env.Expire(s, key)
 	l := s.Take(locks, key)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 const examples = "../../../examples/languages"
@@ -171,14 +172,13 @@ func javaURL(s *servertest.Scene) string {
 }
 
 // token is that of a process which was told to lock.
-func token(tb testing.TB, p process) int64 {
+func token(tb testing.TB, p process) (t lease.Token) {
 	tb.Helper()
 	said, ok := strings.CutPrefix(p.Receive(), "token ")
-	n, err := strconv.ParseInt(said, 10, 64)
-	if !ok || err != nil {
-		tb.Fatalf("the process said %q, want a token", said)
+	if err := t.UnmarshalText([]byte(said)); !ok || err != nil {
+		tb.Fatalf("the process said %q, want a token: %v", said, err)
 	}
-	return n
+	return t
 }
 
 // ask sends a line and fails the test unless the answer is want.

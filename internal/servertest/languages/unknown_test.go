@@ -26,7 +26,7 @@ func TestAGrantWhoseAnswerIsLostIsGivenUp(t *testing.T) {
 					hole.LoseAnswer(2) // the first is that of look
 					s.Within(ttl/2, "the grant", func() {
 						p.Send("lock")
-						if n := token(s, p); n != before+2 {
+						if n := token(s, p); int64(n) != before+2 {
 							s.Errorf("token %d after %d, want another grant between them", n, before)
 						}
 					})

@@ -150,7 +150,7 @@ func (f *conformer) locked(c *rowlock.Client, key string, opts ...rowlock.Option
 
 // lock has the clients take turns with a key, and read each other's note.
 func (f *conformer) lock() error {
-	key, last := f.key(), int64(0)
+	key, last := f.key(), rowlock.Token(0)
 	for i := range 4 {
 		c, other := f.c, f.rival
 		if i%2 == 1 {

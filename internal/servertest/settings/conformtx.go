@@ -288,7 +288,7 @@ func (f *conformer) stores(open func(db *sql.DB) (closable, error)) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, clean.Close()) }()
-	var last int64
+	var last lease.Token
 	for i := range 4 {
 		s, other := seen, clean
 		if i%2 == 1 {

@@ -17,7 +17,7 @@ import (
 type event struct {
 	Did   string // "lock", "share", "write", "read", "downgrade", "unlock"
 	State string // "begins", "done" or "failed"
-	Token int64
+	Token rowlock.Token
 	N     int64 // read or written
 	ID    int64 // of a write
 	Why   string

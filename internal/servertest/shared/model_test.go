@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // This file is the model of a key that readers share, with the data that it protects, for
@@ -17,9 +18,10 @@ import (
 // told an error: then it may have taken effect, at any later time, or never. A write is never
 // unknown: the row that it leaves tells.
 type call struct {
-	did      string
-	token, n int64
-	unknown  bool
+	did     string
+	token   lease.Token
+	n       int64
+	unknown bool
 }
 
 type mode string
@@ -34,7 +36,7 @@ const (
 // state is the last token, how its lease holds the key if it has not ended, and the data. That a
 // lease has expired shows in the next grant alone.
 type state struct {
-	token int64
+	token lease.Token
 	mode  mode
 	n     int64
 }
@@ -136,14 +138,14 @@ func describe(op porcupine.Operation) string {
 // The model must refuse what must not happen.
 func TestTheModelRefusesAWriterBesideReaders(t *testing.T) {
 	at := time.Now()
-	did := func(by int, what string, token, n int64, from, to int) []told {
+	did := func(by int, what string, token lease.Token, n int64, from, to int) []told {
 		e := event{Did: what, Token: token, N: n}
 		b, d := e, e
 		b.State, b.At = "begins", at.Add(time.Duration(from))
 		d.State, d.At = "done", at.Add(time.Duration(to))
 		return []told{{by, b}, {by, d}}
 	}
-	killed := func(by int, what string, token, id int64, from int) []told {
+	killed := func(by int, what string, token lease.Token, id int64, from int) []told {
 		return []told{{by, event{
 			Did: what, State: "begins", Token: token, ID: id, At: at.Add(time.Duration(from)),
 		}}}

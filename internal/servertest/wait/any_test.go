@@ -49,7 +49,7 @@ func TestAHerdThatWaitsForAnyKeyIsServedOneByOne(t *testing.T) {
 				if !busy[slot].CompareAndSwap(false, true) {
 					s.Errorf("%q has two holders", l.Key())
 				}
-				if last := tokens[slot].Swap(l.Token()); last >= l.Token() {
+				if last := tokens[slot].Swap(int64(l.Token())); last >= int64(l.Token()) {
 					s.Errorf("%q: token %d after %d", l.Key(), l.Token(), last)
 				}
 				busy[slot].Store(false)

@@ -134,7 +134,7 @@ func (w *crowder) once(c *servertest.Worker) error {
 
 // tallyOnce reads, and then writes what it has made of it.
 func tallyOnce(ctx context.Context, c *servertest.Worker, l *rowlock.Lock) error {
-	var n, token int64
+	var n, token rowlock.Token
 	if err := c.DB.QueryRowContext(ctx, `SELECT n, token FROM `+c.Table).Scan(&n, &token); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func giveUpTogether(s *servertest.Scene, m servertest.Mode) {
 }
 
 // wantUntouched fails the test unless a key is free and had no grant after token.
-func wantUntouched(s *servertest.Scene, key string, token int64) {
+func wantUntouched(s *servertest.Scene, key string, token rowlock.Token) {
 	s.Helper()
 	l, err := s.Client().TryLock(s.Context(), key)
 	s.OK(err)
@@ -105,7 +105,7 @@ func TestGivingUpAtTheGrantLeavesNothing(t *testing.T) {
 // grantLog is the tokens of the holders, noted while they held the key.
 type grantLog struct {
 	mu  sync.Mutex
-	all []int64
+	all []rowlock.Token
 }
 
 func (g *grantLog) note(l *rowlock.Lock) {

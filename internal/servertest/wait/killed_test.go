@@ -3,7 +3,6 @@ package wait
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -61,7 +60,7 @@ func TestAKilledProcessTakesNoReleaseWithIt(t *testing.T) {
 			key := servertest.Numbered(kill)
 			child := s.Child("pairs", "none", ttl)
 			child.Send(key)
-			var last int64
+			var last lease.Token
 			for range 20 + kill {
 				last = number(s, child.Receive())
 			}
@@ -84,9 +83,8 @@ func TestAKilledProcessTakesNoReleaseWithIt(t *testing.T) {
 	})
 }
 
-func number(s *servertest.Scene, said string) int64 {
+func number(s *servertest.Scene, said string) (n lease.Token) {
 	s.Helper()
-	n, err := strconv.ParseInt(said, 10, 64)
-	s.OK(err)
+	s.OK(n.UnmarshalText([]byte(said)))
 	return n
 }

@@ -18,7 +18,7 @@ import (
 // served is one grant of a waiter in another process.
 type served struct {
 	name  string
-	token int64
+	token lease.Token
 	at    int64 // ns since 1970
 }
 
@@ -174,7 +174,7 @@ func TestFairWaitersOfManyProcessesAreServedInTheOrderOfTheirTickets(t *testing.
 		q.end()
 		q.wantOrder(q.waiting)
 		if first, last := q.served[0].token, q.served[n-1].token; first <= l.Token() ||
-			last != first+int64(n)-1 && !manyEras(s) {
+			last != first+lease.Token(n)-1 && !manyEras(s) {
 			s.Errorf("tokens %d to %d for %d grants after %d", first, last, n, l.Token())
 		}
 		s.Logf("%d were served in %s", n, time.Since(began).Round(time.Millisecond))
@@ -220,7 +220,7 @@ func TestTheWaitersOfAKilledProcessAreOneHoleInTheQueue(t *testing.T) {
 			return strings.HasPrefix(name, fmt.Sprint(dead, "/")) && !slices.Contains(names, name)
 		}))
 		last := q.served[len(q.served)-1]
-		if holes := last.token - l.Token() - int64(len(q.served)); (holes < 0 || holes > 1) && !manyEras(s) {
+		if holes := last.token - l.Token() - lease.Token(len(q.served)); (holes < 0 || holes > 1) && !manyEras(s) {
 			s.Errorf("%d dead waiters were granted the key, want at most one", holes)
 		}
 		var pause time.Duration

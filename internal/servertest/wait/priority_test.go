@@ -55,7 +55,7 @@ func wantServed(s *servertest.Scene, l *rowlock.Lock, order ...<-chan got) {
 	s.Helper()
 	for i, w := range order {
 		g := granted(s, w)
-		if want := l.Token() + int64(i) + 1; g.l.Token() != want {
+		if want := l.Token() + lease.Token(i) + 1; g.l.Token() != want {
 			s.Errorf("waiter %d in order has token %d, want %d", i, g.l.Token(), want)
 			defer func() { _ = g.l.Unlock(s.Context()) }()
 			continue

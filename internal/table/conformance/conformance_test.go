@@ -120,7 +120,7 @@ func harness(e, other *testdb.Env, strategy sqlstore.Strategy) locktest.Harness 
 		Expire: func(tb testing.TB, _ lease.Store, key string) {
 			e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ? AND owner IS NOT NULL`, []byte(key))
 		},
-		SetToken: func(tb testing.TB, _ lease.Store, key string, token int64) { e.SetToken(tb, key, token) },
+		SetToken: func(tb testing.TB, _ lease.Store, key string, token lease.Token) { e.SetToken(tb, key, token) },
 		ExpireTicket: func(tb testing.TB, _ lease.Store, key string, waiter lease.Owner) {
 			e.Exec(tb, `UPDATE {rowlock_queue} SET alive_until = {now} - {second} WHERE {key} = ? AND waiter = ?`, []byte(key), waiter[:])
 		},

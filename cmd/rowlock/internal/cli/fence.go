@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/hex"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,7 +88,7 @@ func (t claim) lease() (l lease.Lease, ttl time.Duration, err error) {
 		n != len(l.Owner) || len(t.owner) != 32 {
 		return l, 0, usage("fence: owner %.40q must be 32 hexadecimal digits", t.owner)
 	}
-	if l.Token, err = strconv.ParseInt(t.token, 10, 64); err != nil || l.Token < 1 {
+	if err = l.Token.UnmarshalText([]byte(t.token)); err != nil || l.Token < 1 {
 		return l, 0, usage("fence: token %q must be a number above 0", t.token)
 	}
 	if ttl, err = time.ParseDuration(t.ttl); err != nil || ttl <= 0 {

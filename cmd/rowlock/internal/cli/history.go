@@ -68,31 +68,31 @@ func (p *program) listHistory(ctx context.Context, text, prefix string, limit in
 
 // happened is an event in JSON.
 type happened struct {
-	Event   string    `json:"event"`
-	Time    time.Time `json:"time"`
-	Key     string    `json:"key,omitempty"`
-	Token   int64     `json:"token,omitempty"`
-	Holder  string    `json:"holder,omitempty"`
-	Note    string    `json:"note,omitempty"`
-	Seconds float64   `json:"seconds,omitempty"`
-	Dropped int64     `json:"dropped,omitempty"`
-	Detail  string    `json:"detail,omitempty"`
+	Event   string      `json:"event"`
+	Time    time.Time   `json:"time"`
+	Key     string      `json:"key,omitempty"`
+	Token   lease.Token `json:"token,omitempty"`
+	Holder  string      `json:"holder,omitempty"`
+	Note    string      `json:"note,omitempty"`
+	Seconds float64     `json:"seconds,omitempty"`
+	Dropped int64       `json:"dropped,omitempty"`
+	Detail  string      `json:"detail,omitempty"`
 	takenAway
 }
 
 // takenAway is what the record of a forced release adds to its event.
 type takenAway struct {
-	By      string `json:"by,omitempty"`
-	Session string `json:"database_user,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	Raised  int64  `json:"raised_to,omitempty"`
+	By      string      `json:"by,omitempty"`
+	Session string      `json:"database_user,omitempty"`
+	Reason  string      `json:"reason,omitempty"`
+	Raised  lease.Token `json:"raised_to,omitempty"`
 }
 
 // withRecords returns events with what the records of forced releases say of them.
 func withRecords(all []rowlock.TraceEvent, records []lease.Forced) []happened {
 	type grant struct {
 		key   string
-		token int64
+		token lease.Token
 	}
 	taken := make(map[grant]lease.Forced, len(records))
 	for _, f := range records {
@@ -129,7 +129,7 @@ func (p *program) printHistory(all []rowlock.TraceEvent) error {
 			rows[i][2] = keytext.Show(e.Key)
 		}
 		if e.Token != 0 {
-			rows[i][3] = strconv.FormatInt(e.Token, 10)
+			rows[i][3] = e.Token.String()
 		}
 		if e.Kind == lease.EventDropped {
 			rows[i][6] = strconv.FormatInt(e.Dropped, 10) + " events are missing"

@@ -10,17 +10,17 @@ import (
 
 // record is a key in JSON. Keys are shown as keytext does; times are seconds.
 type record struct {
-	Key       string  `json:"key"`
-	Held      bool    `json:"held"`
-	Holder    string  `json:"holder,omitempty"`
-	Note      string  `json:"note,omitempty"`
-	Token     int64   `json:"token"`
-	Owner     string  `json:"owner,omitempty"`
-	Age       float64 `json:"age_seconds"`
-	Remaining float64 `json:"remaining_seconds"`
-	Shared    bool    `json:"shared,omitempty"`
-	Members   int     `json:"members,omitempty"`
-	Home      string  `json:"home"`
+	Key       string      `json:"key"`
+	Held      bool        `json:"held"`
+	Holder    string      `json:"holder,omitempty"`
+	Note      string      `json:"note,omitempty"`
+	Token     lease.Token `json:"token"`
+	Owner     string      `json:"owner,omitempty"`
+	Age       float64     `json:"age_seconds"`
+	Remaining float64     `json:"remaining_seconds"`
+	Shared    bool        `json:"shared,omitempty"`
+	Members   int         `json:"members,omitempty"`
+	Home      string      `json:"home"`
 	// Corrupt says what is wrong with a row that cannot be read. The other fields are what could be.
 	Corrupt string `json:"corrupt,omitempty"`
 }
@@ -64,7 +64,7 @@ func recordRow(r lease.Record) []string {
 	identity, note := lease.SplitNote(r.Note)
 	row := []string{
 		keytext.Show(r.Key), listing.Plain(identity), listing.Plain(note), listing.Span(r.Age),
-		listing.Span(r.Remaining), strconv.FormatInt(r.Token, 10),
+		listing.Span(r.Remaining), r.Token.String(),
 	}
 	switch {
 	case r.Err != nil:

@@ -52,21 +52,21 @@ its lock. The exit code is 1 if the key is free, or held with another token.`),
 	flags.StringVar(&f.By, "by", "", "who, for the record (default USER@HOST)")
 	flags.BoolVar(&f.Evict, "evict", false,
 		"end the session of a fenced transaction that is under way: it is rolled back")
-	flags.Int64Var(&f.Token, "token", 0, "only if the key is still held with this token")
+	flags.TextVar(&f.Token, "token", f.Token, "only if the key is still held with this `token`")
 	return p.listed(c)
 }
 
 // forced is a record in JSON.
 type forced struct {
-	Time   time.Time `json:"time"`
-	Key    string    `json:"key"`
-	By     string    `json:"by"`
-	User   string    `json:"database_user,omitempty"`
-	Reason string    `json:"reason"`
-	Holder string    `json:"holder,omitempty"`
-	Note   string    `json:"note,omitempty"`
-	Token  int64     `json:"token"`
-	Raised int64     `json:"raised_to"`
+	Time   time.Time   `json:"time"`
+	Key    string      `json:"key"`
+	By     string      `json:"by"`
+	User   string      `json:"database_user,omitempty"`
+	Reason string      `json:"reason"`
+	Holder string      `json:"holder,omitempty"`
+	Note   string      `json:"note,omitempty"`
+	Token  lease.Token `json:"token"`
+	Raised lease.Token `json:"raised_to"`
 }
 
 func forcedOf(f lease.Forced) forced {

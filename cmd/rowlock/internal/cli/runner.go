@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -29,7 +28,7 @@ type runner struct {
 	command []string
 
 	target  *target.Target
-	token   int64
+	token   lease.Token
 	outcome string // see report
 }
 
@@ -37,10 +36,10 @@ type runner struct {
 type report struct {
 	// Outcome is "exited" (the command has, with Code), "not-started", "held", "skipped", "lost",
 	// "max-hold", "killed" (the supervising process was), or "failed" (before anything was run).
-	Outcome string `json:"outcome"`
-	Key     string `json:"key"`
-	Token   int64  `json:"token,omitempty"`
-	Code    int    `json:"exit_code"`
+	Outcome string      `json:"outcome"`
+	Key     string      `json:"key"`
+	Token   lease.Token `json:"token,omitempty"`
+	Code    int         `json:"exit_code"`
 }
 
 func (r *runner) writeReport(code int) error {
@@ -160,7 +159,7 @@ func (r *runner) start(
 			lease.ErrLost, keytext.Show(r.key))
 	}
 	env := append(r.environment(), "ROWLOCK_KEY="+keytext.Show(r.key),
-		"ROWLOCK_TOKEN="+strconv.FormatInt(lock.Token(), 10), "ROWLOCK_OWNER="+found[0].Owner.String(),
+		"ROWLOCK_TOKEN="+lock.Token().String(), "ROWLOCK_OWNER="+found[0].Owner.String(),
 		"ROWLOCK_TTL="+r.flags.ttl.String(), "ROWLOCK_DIALECT="+r.target.Kind,
 		"ROWLOCK_PREFIX="+r.target.Settings.Prefix, "ROWLOCK_SCHEMA="+r.target.Schema())
 	return supervise.Start(r.command, env, lock.Deadline(), r.flags.grace)

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,15 +37,15 @@ so, and goes on when it is back.`),
 
 // event is one in JSON; times are seconds.
 type event struct {
-	Time      time.Time `json:"time"`
-	Event     string    `json:"event"`
-	Key       string    `json:"key"`
-	Token     int64     `json:"token"`
-	Holder    string    `json:"holder,omitempty"`
-	Note      string    `json:"note,omitempty"`
-	Remaining float64   `json:"remaining_seconds,omitempty"`
-	Skipped   int       `json:"skipped,omitempty"`
-	Error     string    `json:"error,omitempty"`
+	Time      time.Time   `json:"time"`
+	Event     string      `json:"event"`
+	Key       string      `json:"key"`
+	Token     lease.Token `json:"token"`
+	Holder    string      `json:"holder,omitempty"`
+	Note      string      `json:"note,omitempty"`
+	Remaining float64     `json:"remaining_seconds,omitempty"`
+	Skipped   int         `json:"skipped,omitempty"`
+	Error     string      `json:"error,omitempty"`
 }
 
 func (p *program) watchKeys(ctx context.Context, text string, every time.Duration) error {
@@ -110,7 +109,7 @@ func (p *program) printEvent(e rowlock.Event) error {
 		})
 	}
 	line := time.Now().Format(time.TimeOnly) + "  " + fmt.Sprintf("%-8s", e.Kind) + "  " +
-		keytext.Show(e.Key) + "  token " + strconv.FormatInt(e.Token, 10)
+		keytext.Show(e.Key) + "  token " + e.Token.String()
 	if e.Identity != "" {
 		line += "  " + listing.Plain(e.Identity)
 	}

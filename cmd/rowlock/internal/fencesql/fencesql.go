@@ -34,7 +34,7 @@ func Statements(kind string, names sqlstore.Names, l lease.Lease, ttl time.Durat
 		return nil, err
 	}
 	values := strings.NewReplacer("@key", hex.EncodeToString([]byte(l.Key)), "@owner", l.Owner.String(),
-		"@name", "rowlock", "@token", strconv.FormatInt(l.Token, 10), "@ttl", strconv.FormatInt(ttl.Microseconds(), 10))
+		"@name", "rowlock", "@token", l.Token.String(), "@ttl", strconv.FormatInt(ttl.Microseconds(), 10))
 	var out []string
 	for _, s := range all {
 		out = append(out, values.Replace(strings.Join(strings.Fields(s.SQL), " ")))
