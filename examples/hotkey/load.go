@@ -124,7 +124,8 @@ func (l *load) change(ctx context.Context, lock *rowlock.Lock) bool {
 		l.lost.Add(1)
 		return false
 	}
-	if int64(lock.Token()) <= token { //rowlockvet:ignore it counts broken promises, and protects nothing
+	//rowlockvet:ignore it counts broken promises, and protects nothing
+	if int64(lock.Token()) <= token {
 		l.mu.Lock()
 		l.fell = append(l.fell, fmt.Sprintf("%s: %d after %d", lock.Key(), lock.Token(), token))
 		l.mu.Unlock()
