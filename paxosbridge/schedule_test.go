@@ -242,8 +242,8 @@ func (s *schedule) settled() {
 
 // rising is porcupine's model of a counter: every token granted is above the last.
 var rising = porcupine.Model{
-	Init: func() any { return int64(0) },
-	Step: func(last, _, token any) (bool, any) { return token.(int64) > last.(int64), token },
+	Init: func() any { return lease.Token(0) },
+	Step: func(last, _, token any) (bool, any) { return token.(lease.Token) > last.(lease.Token), token },
 }
 
 func (s *schedule) judge() {
