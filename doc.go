@@ -45,9 +45,9 @@
 // any kind keeps two processes apart: a process may be stopped between reading its lock and
 // writing. After TRUNCATE of the tables, or a restore under clients that stay connected, tokens may
 // repeat. A failover to a replica that had not yet received a grant loses that lock: its fences are
-// refused, and another client can get the key. Replicate synchronously where that matters. Tokens
-// are large after the server was first restarted: keep them as 64-bit integers. See
-// docs/failover.md.
+// refused, and another client can get the key. Replicate synchronously where that matters: see
+// docs/failover.md. Tokens are large after the server was first restarted: a [Token] is an integer
+// in databases and a string in JSON, because a double rounds it.
 //
 // # The clocks it depends on
 //

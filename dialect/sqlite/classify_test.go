@@ -142,7 +142,7 @@ var provoked = []struct {
 		return pool.PingContext(f.Context())
 	}},
 	{"check constraint", sqlite3.SQLITE_CONSTRAINT_CHECK, sqlstore.Refused, lease.ErrCorrupt, func(f *file) error {
-		return f.run(f.conn(), insert, `UPDATE {rowlock} SET token = -1`)
+		return f.run(f.conn(), `UPDATE {rowlock_meta} SET start = -1`)
 	}},
 	{"raised", sqlite3.SQLITE_CONSTRAINT_TRIGGER, sqlstore.Refused, sqlstore.ErrRaised, func(f *file) error {
 		return f.run(f.conn(), insert, `CREATE TRIGGER no BEFORE UPDATE ON {rowlock} BEGIN SELECT RAISE(ABORT, 'no'); END`, update)

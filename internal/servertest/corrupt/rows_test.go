@@ -126,11 +126,11 @@ func (r *run) look() {
 	defer rows.Close()
 	for rows.Next() {
 		var k sql.RawBytes
-		var token lease.Token
+		var token int64 // which may be negative here
 		if err := rows.Scan(&k, &token); err != nil {
 			r.Fatal(err)
 		}
-		r.shown[string(k)] = max(r.shown[string(k)], token)
+		r.shown[string(k)] = max(r.shown[string(k)], lease.Token(token))
 	}
 }
 
