@@ -133,7 +133,7 @@ func (c *Cluster) begins(key, stem string) []clientv3.Cmp {
 // isLast are the guards that the key was not granted after l, and that l was not released. The
 // lease may have ended.
 func (c *Cluster) isLast(l lease.Lease) []clientv3.Cmp {
-	counter := l.Token & lastCounter
+	counter := int64(l.Token & lastCounter) // which alone is the type of a version
 	guards := c.begins(l.Key, stem(lease.Epoch(l.Token), open)+" "+l.Owner.String())
 	return append(guards, clientv3.Compare(clientv3.Version(c.recordOf(l.Key)), "=", counter))
 }
