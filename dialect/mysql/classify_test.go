@@ -197,7 +197,7 @@ var provoked = []struct {
 	}},
 	{"check constraint", 3819, 4025, sqlstore.Refused, lease.ErrCorrupt, func(s *server) error {
 		a, _ := s.two()
-		return s.run(a, `UPDATE {rowlock} SET token = -1`)
+		return s.run(a, `UPDATE {rowlock_meta} SET start = -1`)
 	}},
 	{"data too long", 1406, 1406, sqlstore.Refused, lease.ErrCorrupt, func(s *server) error {
 		a, _ := s.two()

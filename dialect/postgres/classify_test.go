@@ -158,7 +158,7 @@ var provoked = []struct {
 	}},
 	{"check constraint", "23514", sqlstore.Refused, lease.ErrCorrupt, func(s *server) error {
 		a, _ := s.two()
-		return s.run(a, `UPDATE {rowlock} SET token = -1`)
+		return s.run(a, `UPDATE {rowlock_meta} SET start = -1`)
 	}},
 	{"duplicate key", "23505", sqlstore.Refused, lease.ErrCorrupt, func(s *server) error {
 		a, _ := s.two()
