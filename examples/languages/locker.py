@@ -28,8 +28,9 @@ class Database:
         parts = re.split(r"-- name: (.*)\n", re.sub(r"(?<!:):(\w+)", parameter, text))[1:]
         self.sql = dict(zip(parts[::2], parts[1::2]))
         for setting in self.sql["session"].split(";"): self.execute(setting)
-        if (found := self.execute(self.sql["schema-version"])[0][0]) not in ("2", b"2"):
-            raise RuntimeError(f"the tables have version {found}, and this program knows version 2")
+        version, oldest = (int(value) for value in self.execute(self.sql["schema-version"])[0])
+        if not oldest <= 3 <= version:
+            raise RuntimeError(f"the tables have version {version}, for programs of {oldest} and later; this one knows 3")
     def execute(self, sql, values=()):
         cursor = self.connection.cursor()
         cursor.execute(sql, values)
