@@ -29,8 +29,7 @@ public class Locker {
     Connection c = DriverManager.getConnection(url, login);
     c.setNetworkTimeout(Runnable::run, (int) (ttl / 4000000)); // a server that has vanished never answers
     for (String setting : sql.get("session").split(";")) try (Statement s = c.createStatement()) { s.execute(setting); }
-    long[] tables = run(c, "schema-version"); // and the oldest version of programs that may use them
-    if (tables[0] < 3 || tables[1] > 3) throw new SQLException("this program knows version 3 of the tables");
+    long[] is = run(c, "schema-version"); if (is[0] < 3 || is[1] > 3) throw new SQLException("I know version 3 of the tables");
     return c;
   }
   /** Returns the first row's numbers, two at most, or {1} if a row was changed, or {NONE}. */
@@ -43,8 +42,7 @@ public class Locker {
       for (int n = 1; named.find(); n++) s.setObject(n, values.get(named.group(1)));
       ResultSet r = s.execute() ? s.getResultSet() : null;
       if (r == null || !r.next()) return new long[] {r == null && s.getUpdateCount() > 0 ? 1 : NONE};
-      return new long[] {name.equals("release") ? 1 : r.getLong(1),
-          name.equals("look") || name.equals("schema-version") ? r.getLong(2) : 0};
+      return new long[] {name.equals("release") ? 1 : r.getLong(1), name.matches("look|schema-version") ? r.getLong(2) : 0};
     }
   }
   synchronized long lock() throws Exception {

@@ -28,9 +28,8 @@ class Database:
         parts = re.split(r"-- name: (.*)\n", re.sub(r"(?<!:):(\w+)", parameter, text))[1:]
         self.sql = dict(zip(parts[::2], parts[1::2]))
         for setting in self.sql["session"].split(";"): self.execute(setting)
-        version, oldest = (int(value) for value in self.execute(self.sql["schema-version"])[0])
-        if not oldest <= 3 <= version:
-            raise RuntimeError(f"the tables have version {version}, for programs of {oldest} and later; this one knows 3")
+        version, oldest = map(int, self.execute(self.sql["schema-version"])[0])
+        if not oldest <= 3 <= version: raise RuntimeError(f"tables of version {version}, for {oldest} and later: I am 3")
     def execute(self, sql, values=()):
         cursor = self.connection.cursor()
         cursor.execute(sql, values)
