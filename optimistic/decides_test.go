@@ -129,10 +129,11 @@ func expiry(t *testing.T, e *testdb.Env) (at int64) {
 }
 
 // token is that of k, or -1 if it has no row.
-func token(t *testing.T, e *testdb.Env) (n lease.Token) {
+func token(t *testing.T, e *testdb.Env) lease.Token {
 	t.Helper()
+	var n int64
 	ok(t, e.DB.QueryRowContext(context.Background(), e.SQL("SELECT COALESCE(MAX(token), -1) FROM {rowlock}")).Scan(&n))
-	return n
+	return lease.Token(n)
 }
 
 // A row that is made has a token above the floor of its bucket and above the era, and one that is

@@ -15,6 +15,8 @@ func line(key string, home, token any) (row conn.Columns) {
 		switch v := v.(type) {
 		case int:
 			row = append(row, conn.Cell{Kind: conn.CellInt, Int: int64(v)})
+		case lease.Token:
+			row = append(row, conn.Cell{Kind: conn.CellInt, Int: int64(v)})
 		case int64:
 			row = append(row, conn.Cell{Kind: conn.CellInt, Int: v})
 		default:

@@ -43,7 +43,8 @@ func TestRecordsAreRowsAsReleased(t *testing.T) {
 	defer rows.Close()
 	for rows.Next() {
 		var key, owner, note []byte
-		var home, token lease.Token
+		var home int
+		var token lease.Token
 		r.must(rows.Scan(&key, &home, &token, &owner, &note))
 		f.Add(string(key), "%d %d %x %q", home, token, owner, note)
 	}
@@ -56,7 +57,8 @@ func TestRowsAreReadAsTheirRecords(t *testing.T) {
 	c := r.cluster()
 	r.empty()
 	for _, v := range wire.Read(t, wireFile, "") {
-		var home, token lease.Token
+		var home int
+		var token lease.Token
 		var owner []byte
 		var note string
 		if n, _ := fmt.Sscanf(v.Value, "%d %d %x %q", &home, &token, &owner, &note); n < 4 {
