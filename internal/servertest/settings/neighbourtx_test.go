@@ -27,16 +27,17 @@ func TestAFunctionOfOnceHasTheDefaultsOfTheDatabaseBehindAPooler(t *testing.T) {
 			continue // whose rights a function has is seen at once
 		}
 		t.Run(name, func(t *testing.T) {
+			var set map[int]bool
 			for level, want := range map[sql.IsolationLevel]string{
 				sql.LevelDefault:       "repeatable read, off, on, 0, 70s",
 				sql.LevelReadCommitted: "read committed, off, on, 0, 70s",
 			} {
-				inEverySession(t, pooled.Pool(t), sets)
+				set = inEverySession(t, pooled.Pool(t), sets)
 				if got := insideOnce(t, pooled, level); got != want {
 					t.Errorf("%s: the function ran in %s, want %s", level, got, want)
 				}
 			}
-			if left := leftBehind(t, pooled.Pool(t), sets); left != "" {
+			if left := leftBehind(t, pooled.Pool(t), set, sets); left != "" {
 				t.Errorf("the neighbour has lost what it has set: %s", left)
 			}
 		})
