@@ -55,12 +55,12 @@ func (c *Client) DoAllTx(
 			"say where transactions begin (rowlock.DoTxOn), or use Do and Fence", lease.ErrUnsupported)
 	}
 	var tx *sql.Tx
-	begin := func(ctx context.Context, d *sqlstore.Dialect, opts *sql.TxOptions) (lease.Transaction, error) {
+	begin := func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
 		pinned, err := c.tx.pool.Conn(ctx)
 		if err != nil {
 			return nil, err
 		}
-		t, err := d.BeginOn(ctx, pinned, opts)
+		t, err := c.tx.d.BeginOn(ctx, pinned, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -104,8 +104,8 @@ func DoTxOn[T any, K string | []string](
 		}
 		return beneath, err
 	})
-	start := func(ctx context.Context, d *sqlstore.Dialect, opts *sql.TxOptions) (lease.Transaction, error) {
-		t, err := d.BeginBy(ctx, on, opts)
+	start := func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
+		t, err := locks.tx.d.BeginBy(ctx, on, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -119,19 +119,6 @@ func keysOf[K string | []string](keys K) []string {
 		return []string{key}
 	}
 	return any(keys).([]string)
-}
-
-// DoTxIn is DoTx for a transaction of another kind than database/sql's; see dialect/postgres. begin
-// is called for each attempt, and f with what it has begun.
-func (c *Client) DoTxIn(
-	ctx context.Context, keys []string,
-	begin func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error),
-	f func(ctx context.Context) error, opts ...Option,
-) error {
-	start := func(ctx context.Context, _ *sqlstore.Dialect, opts *sql.TxOptions) (lease.Transaction, error) {
-		return begin(ctx, opts)
-	}
-	return c.section(ctx, keys, start, f, opts)
 }
 
 type beginFunc func(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
@@ -170,7 +157,7 @@ func called[T any](f func(context.Context, T) error, tx *T) func(context.Context
 // section is one call of DoTx.
 type section struct {
 	d     *sqlstore.Dialect
-	begin func(context.Context, *sqlstore.Dialect, *sql.TxOptions) (lease.Transaction, error)
+	begin func(context.Context, *sql.TxOptions) (lease.Transaction, error)
 	f     func(context.Context) error
 	terms txTerms
 	locks *Locks
@@ -188,9 +175,19 @@ type txTerms struct {
 // mostSections is how often DoTx runs its function.
 const mostSections = 5
 
+// DoTxIn is DoTx for a transaction of another kind than database/sql's; see dialect/postgres. begin
+// is called for each attempt, and f with what it has begun.
+func (c *Client) DoTxIn(
+	ctx context.Context, keys []string,
+	begin func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error),
+	f func(ctx context.Context) error, opts ...Option,
+) error {
+	return c.section(ctx, keys, begin, f, opts)
+}
+
 func (c *Client) section(
 	ctx context.Context, keys []string,
-	begin func(context.Context, *sqlstore.Dialect, *sql.TxOptions) (lease.Transaction, error),
+	begin func(context.Context, *sql.TxOptions) (lease.Transaction, error),
 	f func(context.Context) error, opts []Option,
 ) (err error) {
 	s := &section{d: c.tx.d, begin: begin, f: f}
@@ -239,7 +236,7 @@ func (s *section) unlock(ctx context.Context, err error) error {
 func (s *section) attempt(ctx context.Context) error {
 	s.again = false
 	opts := s.terms.sql
-	tx, err := s.begin(ctx, s.d, &opts)
+	tx, err := s.begin(ctx, &opts)
 	if err != nil {
 		return s.failed("begin", err)
 	}
