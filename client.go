@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/isnil"
@@ -45,10 +44,6 @@ type core struct {
 	unnoted   string         // what is stored for a lock without a Note
 	gone      chan struct{}  // closed when Close has done all
 	spaces    tenant.Spaces
-	tx        struct {
-		pool dialect.Pool      // that Open got; nil after New
-		d    *sqlstore.Dialect // of the tables; nil for another store
-	}
 }
 
 // New returns a client on any store: a table's, a cluster's, one in memory. The caller closes the
@@ -95,7 +90,7 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	c.holds, c.closed = make(map[*hold]struct{}), make(chan struct{})
 	c.tables = able.Tables()
 	if on, ok := seam.As[interface{ Dialect() *sqlstore.Dialect }](store); ok {
-		c.tx.d = on.Dialect()
+		c.tx.Dialect = on.Dialect()
 	}
 	c.calls = cleanup.NewCalls()
 	c.orphans = cleanup.Start(able, cfg.Fair, cfg.Logger)

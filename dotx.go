@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -50,24 +51,67 @@ func (c *Client) DoTx(
 func (c *Client) DoAllTx(
 	ctx context.Context, keys []string, f func(ctx context.Context, tx *sql.Tx) error, opts ...Option,
 ) error {
-	if c.tx.pool == nil {
-		return fmt.Errorf("%w: DoTx needs the pool that Open gets, and this client was made by New: "+
-			"say where transactions begin (rowlock.DoTxOn), or use Do and Fence", lease.ErrUnsupported)
+	if err := c.tx.Usable(); err != nil {
+		return err
 	}
 	var tx *sql.Tx
-	begin := func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
-		pinned, err := c.tx.pool.Conn(ctx)
-		if err != nil {
-			return nil, err
-		}
-		t, err := c.tx.d.BeginOn(ctx, pinned, opts)
-		if err != nil {
-			return nil, err
-		}
-		tx = t.Tx
-		return sqlTransaction{t, lease.InTx(t.Tx)}, nil
+	return c.section(ctx, keys, c.tx.Begins(&tx), called(f, &tx), opts)
+}
+
+// DoTx runs f as Client.DoTx does, in a transaction that has fenced the lock, and keeps the lock:
+// for work in several transactions under one lock, as the batches of a long job.
+//
+//	err := locks.Do(ctx, "backfill", func(ctx context.Context, l *rowlock.Lock) error {
+//		for done := false; !done; {
+//			err := l.DoTx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+//				done, err = nextBatch(ctx, tx)
+//
+// f may run twice, as there: what it tells its surroundings must come from its last run. Other
+// transactions of the lock wait for f's. Call Unlock after it, not in f.
+func (l *Lock) DoTx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
+	return (&Locks{k: l.h.k, locks: []*Lock{l}, ctx: l.Context()}).DoTx(ctx, f)
+}
+
+// DoTx is that of a Lock, with all of them.
+func (ls *Locks) DoTx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
+	switch {
+	case isnil.Value(ctx):
+		return isnil.Context("DoTx", ctx)
+	case f == nil:
+		return errNoFunction(ls.Keys())
 	}
-	return c.section(ctx, keys, begin, called(f, &tx), opts)
+	err := ls.k.tx.Usable()
+	if err == nil {
+		err = ls.over()
+	}
+	if err != nil {
+		return err
+	}
+	var tx *sql.Tx
+	defer ls.fencedBy(nil) // also if f panics
+	s := &section{d: ls.k.tx.Dialect, begin: ls.k.tx.Begins(&tx), locks: ls}
+	s.terms.keeps = true
+	s.f = func(ctx context.Context) error {
+		ls.fencedBy(tx)
+		return f(ctx, tx)
+	}
+	return s.run(ctx)
+}
+
+// over is why no transaction may begin under the locks any more.
+func (ls *Locks) over() error { return ls.each((*Lock).over) }
+
+// fencedBy remembers in which transaction Unlock cannot succeed.
+func (ls *Locks) fencedBy(tx Tx) {
+	for _, l := range ls.locks {
+		l.h.mu.Lock()
+		l.h.tx = tx
+		l.h.mu.Unlock()
+	}
+}
+
+func errNoFunction(keys []string) error {
+	return fmt.Errorf("%w: DoTx of %q: the function is nil", lease.ErrConfig, keys)
 }
 
 // Beginner begins a transaction of another library: T is what the caller works with, and the
@@ -104,14 +148,7 @@ func DoTxOn[T any, K string | []string](
 		}
 		return beneath, err
 	})
-	start := func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
-		t, err := locks.tx.d.BeginBy(ctx, on, opts)
-		if err != nil {
-			return nil, err
-		}
-		return sqlTransaction{t, lease.InTx(t.Tx)}, nil
-	}
-	return locks.section(ctx, keysOf(keys), start, called(f, &tx), opts)
+	return locks.section(ctx, keysOf(keys), locks.tx.BeginsBy(on), called(f, &tx), opts)
 }
 
 func keysOf[K string | []string](keys K) []string {
@@ -126,24 +163,6 @@ type beginFunc func(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
 // BeginTx begins a transaction.
 func (f beginFunc) BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error) {
 	return f(ctx, opts)
-}
-
-// sqlTransaction is a transaction of database/sql.
-type sqlTransaction struct {
-	*sqlstore.Transaction
-	lease.Runner
-}
-
-// Commit ends with ctx.
-func (t sqlTransaction) Commit(ctx context.Context) error {
-	t.EndWith(ctx)
-	return t.Transaction.Commit(ctx)
-}
-
-// End ends with ctx.
-func (t sqlTransaction) End(ctx context.Context, committed bool) {
-	t.EndWith(ctx)
-	t.Transaction.End(ctx, committed)
 }
 
 // called is f with the transaction that was begun last, or nil.
@@ -168,8 +187,8 @@ type section struct {
 
 // txTerms are the options that only DoTx has.
 type txTerms struct {
-	sql     sql.TxOptions
-	minHold bool // the lease outlives the transaction
+	sql   sql.TxOptions
+	keeps bool // the locks outlive the transaction
 }
 
 // mostSections is how often DoTx runs its function.
@@ -190,11 +209,11 @@ func (c *Client) section(
 	begin func(context.Context, *sql.TxOptions) (lease.Transaction, error),
 	f func(context.Context) error, opts []Option,
 ) (err error) {
-	s := &section{d: c.tx.d, begin: begin, f: f}
+	s := &section{d: c.tx.Dialect, begin: begin, f: f}
 	switch {
 	case f == nil:
-		return fmt.Errorf("%w: DoTx of %q: the function is nil", lease.ErrConfig, keys)
-	case c.tx.d == nil:
+		return errNoFunction(keys)
+	case c.tx.Dialect == nil:
 		return fmt.Errorf("%w: DoTx of %q: the locks are not in a database; use Do, and compare Token with "+
 			"one stored beside the data", lease.ErrUnsupported, keys)
 	}
@@ -207,8 +226,22 @@ func (c *Client) section(
 		return err
 	}
 	defer func() { err = s.unlock(ctx, err) }() // also after a panic
+	return s.run(ctx)
+}
+
+// run runs the section until it has succeeded, or failed for good. A statement that ends with the
+// lock says "context canceled": the error has the reason, too.
+func (s *section) run(ctx context.Context) error {
 	within, cancel := s.locks.within(ctx)
 	defer cancel(nil)
+	err := s.tries(within)
+	if err == nil || errors.Is(err, ErrUnknown) || errors.Is(err, ErrFenced) {
+		return err
+	}
+	return oneline.Join(err, s.locks.over())
+}
+
+func (s *section) tries(within context.Context) (err error) {
 	pauses := retry.Pauses()
 	for try := 1; ; try++ {
 		err = s.attempt(within)
@@ -220,7 +253,7 @@ func (c *Client) section(
 
 // unlock ends the locks of a section that has ended with err.
 func (s *section) unlock(ctx context.Context, err error) error {
-	if s.committed && !s.terms.minHold {
+	if s.committed && !s.terms.keeps {
 		s.locks.wereReleased()
 	}
 	unlock := s.locks.Unlock(ctx)
@@ -267,7 +300,7 @@ func (s *section) commit(ctx context.Context, tx lease.Transaction) error {
 	if err := s.d.Marked(ctx, tx); err != nil {
 		return s.ended(err)
 	}
-	if !s.terms.minHold {
+	if !s.terms.keeps {
 		if err := s.locks.UnlockIn(ctx, tx); err != nil {
 			return s.ended(err)
 		}
@@ -329,7 +362,7 @@ func (t *txTerms) take(r *request) error {
 		return fmt.Errorf("%w: Reentrant: DoTx ends its lock with its transaction, and cannot share that of its ctx; "+
 			"leave the option out", lease.ErrConfig)
 	}
-	t.sql, t.minHold = r.tx, r.minHold > 0
+	t.sql, t.keeps = r.tx, r.minHold > 0
 	r.given &^= givenTxOptions | givenShared
 	return nil
 }

@@ -630,7 +630,7 @@ func Example_calls() {
 		l, err := locks.Lock(ctx, "invoice/42")
 		fmt.Println(l, err)
 	}
-	try := func(tx *sql.Tx) {
+	try := func(tx *sql.Tx, f func(context.Context, *sql.Tx) error) {
 		l, err := locks.TryLock(ctx, "invoice/42")
 		fmt.Println(err)
 		defer l.Unlock(ctx)
@@ -638,9 +638,10 @@ func Example_calls() {
 		l.Token()
 		l.Context()
 		l.Fence(ctx, tx)
+		l.DoTx(ctx, f)
 		l.UnlockTx(ctx, tx)
 	}
 	tx, _ := db.Begin()
 	wait()
-	try(tx)
+	try(tx, nil)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/observe"
 	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
 	"github.com/rowlockdb/rowlock/internal/trace"
@@ -89,6 +90,7 @@ type keeper struct {
 	cfg     Config
 	store   *seam.Store
 	tables  any // compares equal for clients on the same tables
+	tx      sqlstore.Transactions
 	dog     *watchdog.Watchdog
 	calls   *cleanup.Calls
 	orphans *cleanup.Cleaner

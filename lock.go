@@ -215,6 +215,11 @@ func (l *Lock) refuses(ctx context.Context, what string, tx lease.Runner) error 
 	if isnil.Value(tx) {
 		return fmt.Errorf("%w: the transaction for %q is nil; begin one", lease.ErrConfig, l.h.lease.Key)
 	}
+	return l.over()
+}
+
+// over is why no transaction may begin under the lock any more.
+func (l *Lock) over() error {
 	switch cause := context.Cause(l.Context()); {
 	case cause == nil:
 		return nil

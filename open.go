@@ -86,7 +86,7 @@ func OpenContext(
 	if err != nil {
 		return nil, oneline.Join(err, store.Close())
 	}
-	c.tx.pool = db
+	c.tx.Pool = db
 	return c, nil
 }
 

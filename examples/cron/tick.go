@@ -99,16 +99,9 @@ func (w *worker) work(ctx context.Context, l *rowlock.Lock) error {
 // record writes that the tick was run, with the job's result, if the lock is still ours. A worker
 // that was stopped for a minute before this line writes nothing.
 func (w *worker) record(ctx context.Context, l *rowlock.Lock, at time.Time) error {
-	tx, err := w.db.BeginTxx(ctx, nil)
-	if err != nil {
+	return l.DoTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, w.db.Rebind(`INSERT INTO `+w.runs+` (job, tick, ran_by) VALUES (?, ?, ?)`),
+			job, at.Unix(), w.name)
 		return err
-	}
-	defer func() { _ = tx.Rollback() }() // does nothing after Commit
-	if err := l.Fence(ctx, tx); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO `+w.runs+` (job, tick, ran_by) VALUES (?, ?, ?)`), job, at.Unix(), w.name); err != nil {
-		return err
-	}
-	return tx.Commit()
+	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"strings"
 
 	"github.com/rowlockdb/rowlock"
@@ -41,17 +42,8 @@ func (db *database) write(ctx context.Context, name string, value int64) error {
 // no other process can take the lock before it ends. So nothing can come between the two, however
 // long the process is stopped there.
 func (db *database) writeFenced(ctx context.Context, l *rowlock.Lock, name string, value int64) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
+	return l.DoTx(ctx, func(ctx context.Context, tx *sql.Tx) error { // it begins with l.Fence(ctx, tx)
+		_, err := tx.ExecContext(ctx, db.sql(`UPDATE {numbers} SET value = ? WHERE name = ?`), value, name)
 		return err
-	}
-	defer func() { _ = tx.Rollback() }() // does nothing after Commit
-
-	if err := l.Fence(ctx, tx); err != nil { // always first
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, db.sql(`UPDATE {numbers} SET value = ? WHERE name = ?`), value, name); err != nil {
-		return err
-	}
-	return tx.Commit()
+	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"io"
@@ -75,19 +76,11 @@ func (c *candidate) lead(ctx context.Context, l *rowlock.Lock) error {
 
 // write plans something in this term, unless there is a later one.
 func (c *candidate) write(ctx context.Context, l *rowlock.Lock) error {
-	tx, err := c.db.BeginTxx(ctx, nil)
-	if err != nil {
+	return l.DoTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, c.db.Rebind(`INSERT INTO `+c.plan+` (n, term)
+			SELECT COALESCE(MAX(n), 0) + 1, ? FROM `+c.plan), l.Token())
 		return err
-	}
-	defer func() { _ = tx.Rollback() }() // does nothing after Commit
-	if err := l.Fence(ctx, tx); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO `+c.plan+` (n, term)
-		SELECT COALESCE(MAX(n), 0) + 1, ? FROM `+c.plan), l.Token()); err != nil {
-		return err
-	}
-	return tx.Commit()
+	})
 }
 
 // planTable is our own table's name, behind the prefix.

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
-	"fmt"
 
-	"github.com/jmoiron/sqlx"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/rowlockdb/rowlock"
 )
 
 // serveAll lets the buyers in. The first who cannot be served ends the sale.
@@ -33,7 +30,7 @@ func (s *shop) serve(ctx context.Context, b buyer) error {
 		return err
 	}
 	segment, _ := s.stock.Index(l.Key())
-	err = s.inTx(ctx, l, func(tx *sqlx.Tx) error { return s.sell(ctx, tx, segment, b) })
+	err = l.DoTx(ctx, func(ctx context.Context, tx *sql.Tx) error { return s.sell(ctx, tx, segment, b) })
 	// Unlocked before the loan, which locks two segments together: no buyer holds one and waits.
 	if err := l.Unlock(ctx); err != nil {
 		return err
@@ -74,13 +71,9 @@ func (s *shop) fullest(ctx context.Context, but int, wants int64) (from int, err
 // borrow moves half of one segment's items to another and sells from there, in one transaction
 // under the locks of both. It is errTooFew if other buyers were faster.
 func (s *shop) borrow(ctx context.Context, to, from int, b buyer) error {
-	locks, err := s.locks.LockAll(ctx, []string{s.stock.Key(to), s.stock.Key(from)})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = locks.Unlock(ctx) }()
 	var lent, sold bool
-	err = s.inTx(ctx, locks, func(tx *sqlx.Tx) (err error) {
+	both := []string{s.stock.Key(to), s.stock.Key(from)}
+	err := s.locks.DoAllTx(ctx, both, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if lent, err = s.lend(ctx, tx, from, to); err != nil {
 			return err
 		}
@@ -103,7 +96,7 @@ func (s *shop) borrow(ctx context.Context, to, from int, b buyer) error {
 }
 
 // lend moves half of a segment's items, and reports whether there were any.
-func (s *shop) lend(ctx context.Context, tx *sqlx.Tx, from, to int) (bool, error) {
+func (s *shop) lend(ctx context.Context, tx *sql.Tx, from, to int) (bool, error) {
 	has, err := s.holds(ctx, tx, from)
 	if err != nil || from == to || has == 0 {
 		return false, err
@@ -117,13 +110,13 @@ func (s *shop) lend(ctx context.Context, tx *sqlx.Tx, from, to int) (bool, error
 	return err == nil, err
 }
 
-func (s *shop) holds(ctx context.Context, tx *sqlx.Tx, segment int) (items int64, err error) {
-	err = tx.GetContext(ctx, &items, s.sql(`SELECT items FROM {stock} WHERE segment = ?`), segment)
+func (s *shop) holds(ctx context.Context, tx *sql.Tx, segment int) (items int64, err error) {
+	err = tx.QueryRowContext(ctx, s.sql(`SELECT items FROM {stock} WHERE segment = ?`), segment).Scan(&items)
 	return items, err
 }
 
 // sell reads and then writes, which only the lock makes right.
-func (s *shop) sell(ctx context.Context, tx *sqlx.Tx, segment int, b buyer) error {
+func (s *shop) sell(ctx context.Context, tx *sql.Tx, segment int, b buyer) error {
 	items, err := s.holds(ctx, tx, segment)
 	if err != nil {
 		return err
@@ -138,27 +131,4 @@ func (s *shop) sell(ctx context.Context, tx *sqlx.Tx, segment int, b buyer) erro
 			b.number, segment, b.wants)
 	}
 	return err
-}
-
-// fencer is a lock, or several.
-type fencer interface {
-	Fence(ctx context.Context, tx rowlock.Tx) error
-}
-
-// inTx runs f in a transaction that is refused if a lock was lost.
-func (s *shop) inTx(ctx context.Context, l fencer, f func(tx *sqlx.Tx) error) error {
-	return patiently(ctx, func() error {
-		tx, err := s.db.BeginTxx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback() }() // does nothing after Commit
-		if err := l.Fence(ctx, tx); err != nil {
-			return fmt.Errorf("sell: %w", err)
-		}
-		if err := f(tx); err != nil {
-			return err
-		}
-		return tx.Commit()
-	})
 }

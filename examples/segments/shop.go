@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/examples/internal/source"
-	"github.com/rowlockdb/rowlock/optimistic"
 	"github.com/rowlockdb/rowlock/striped"
 )
 
@@ -94,31 +92,6 @@ func (s *shop) sql(query string) string {
 }
 
 func (s *shop) exec(ctx context.Context, query string, args ...any) error {
-	return patiently(ctx, func() error {
-		_, err := s.db.ExecContext(ctx, s.sql(query), args...)
-		return err
-	})
+	_, err := s.db.ExecContext(ctx, s.sql(query), args...)
+	return err
 }
-
-// patiently calls f again while the database is too busy for it: f is a whole transaction, of which
-// nothing is left then. SQLite has one writer, and those that wait for it have no order.
-func patiently(ctx context.Context, f func() error) error {
-	return optimistic.Retry(ctx, func(context.Context) error {
-		err := f()
-		if err != nil && isBusy(err) {
-			return busy{err}
-		}
-		return err
-	})
-}
-
-func isBusy(err error) bool {
-	return slices.ContainsFunc([]string{
-		"SQLITE_BUSY", "Error 1205", "Error 1213", "SQLSTATE 40001", "SQLSTATE 40P01", "SQLSTATE 55P03",
-	}, func(code string) bool { return strings.Contains(err.Error(), code) })
-}
-
-// busy is an error that passes.
-type busy struct{ error }
-
-func (b busy) Unwrap() []error { return []error{optimistic.ErrConflict, b.error} }

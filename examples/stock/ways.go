@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -48,21 +49,29 @@ func (s *shop) withNothing(ctx context.Context, shelf int64, b buyer) error {
 	return s.inTx(ctx, func(tx *sqlx.Tx) error { return s.take(ctx, tx, shelf, left, b) })
 }
 
-// withLock makes all other buyers of the shelf wait. The lock may be held over any number of
-// transactions and calls to other services; the fence refuses the write if it was lost.
+// withLock makes all other buyers of the shelf wait until the transaction has ended, or the lock was
+// lost: then nothing of it is written.
 func (s *shop) withLock(ctx context.Context, shelf int64, b buyer) error {
-	return s.locks.Do(ctx, fmt.Sprintf("shelf/%d", shelf), func(ctx context.Context, l *rowlock.Lock) error {
-		return s.inTx(ctx, func(tx *sqlx.Tx) error {
-			if err := l.Fence(ctx, tx); err != nil {
-				return err
-			}
-			left, err := s.left(ctx, tx, shelf)
-			if err != nil {
-				return err
-			}
-			return s.take(ctx, tx, shelf, left, b)
-		})
-	})
+	key := fmt.Sprintf("shelf/%d", shelf)
+	sell := func(ctx context.Context, tx *sqlx.Tx) error {
+		left, err := s.left(ctx, tx, shelf)
+		if err != nil {
+			return err
+		}
+		return s.take(ctx, tx, shelf, left, b)
+	}
+	return rowlock.DoTxOn(ctx, s.locks, s.begin, key, sell)
+}
+
+// begin begins sqlx's own transaction.
+func (s *shop) begin(
+	ctx context.Context, opts *sql.TxOptions,
+) (*sqlx.Tx, *sql.Tx, error) {
+	tx, err := s.db.BeginTxx(ctx, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return tx, tx.Tx, nil
 }
 
 // withRowLock locks the row itself, for as long as the transaction lasts.

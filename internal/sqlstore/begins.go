@@ -1,0 +1,73 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Transactions begins the transactions that rowlock runs a caller's function in.
+type Transactions struct {
+	Pool interface { // that Open got; nil after New
+		Conn(ctx context.Context) (*sql.Conn, error)
+	}
+	Dialect *Dialect // of the tables; nil for another store
+}
+
+// Usable reports whether there is a pool.
+func (s *Transactions) Usable() error {
+	if s.Pool != nil {
+		return nil
+	}
+	return fmt.Errorf("%w: DoTx needs the pool that Open gets, and this client was made by New: "+
+		"say where transactions begin (rowlock.DoTxOn), or use Do and Fence", lease.ErrUnsupported)
+}
+
+// Begins is what begins a transaction of the pool, and sets tx to it.
+func (s *Transactions) Begins(
+	tx **sql.Tx,
+) func(context.Context, *sql.TxOptions) (lease.Transaction, error) {
+	return func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
+		pinned, err := s.Pool.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t, err := s.Dialect.BeginOn(ctx, pinned, opts)
+		if err != nil {
+			return nil, err
+		}
+		*tx = t.Tx
+		return bounded{t, lease.InTx(t.Tx)}, nil
+	}
+}
+
+// BeginsBy is what begins a transaction of the caller's library.
+func (s *Transactions) BeginsBy(on Beginner) func(context.Context, *sql.TxOptions) (lease.Transaction, error) {
+	return func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
+		t, err := s.Dialect.BeginBy(ctx, on, opts)
+		if err != nil {
+			return nil, err
+		}
+		return bounded{t, lease.InTx(t.Tx)}, nil
+	}
+}
+
+// bounded is a transaction whose end is bounded by the ctx of that end.
+type bounded struct {
+	*Transaction
+	lease.Runner
+}
+
+// Commit ends with ctx.
+func (t bounded) Commit(ctx context.Context) error {
+	t.EndWith(ctx)
+	return t.Transaction.Commit(ctx)
+}
+
+// End ends with ctx.
+func (t bounded) End(ctx context.Context, committed bool) {
+	t.EndWith(ctx)
+	t.Transaction.End(ctx, committed)
+}
