@@ -49,8 +49,8 @@ func (s *shop) withNothing(ctx context.Context, shelf int64, b buyer) error {
 	return s.inTx(ctx, func(tx *sqlx.Tx) error { return s.take(ctx, tx, shelf, left, b) })
 }
 
-// withLock makes all other buyers of the shelf wait until the transaction has ended, or the lock was
-// lost: then nothing of it is written.
+// withLock makes all other buyers of the shelf wait until its transaction has ended. Nothing of it
+// is written if the lock is lost.
 func (s *shop) withLock(ctx context.Context, shelf int64, b buyer) error {
 	key := fmt.Sprintf("shelf/%d", shelf)
 	sell := func(ctx context.Context, tx *sqlx.Tx) error {
@@ -64,9 +64,7 @@ func (s *shop) withLock(ctx context.Context, shelf int64, b buyer) error {
 }
 
 // begin begins sqlx's own transaction.
-func (s *shop) begin(
-	ctx context.Context, opts *sql.TxOptions,
-) (*sqlx.Tx, *sql.Tx, error) {
+func (s *shop) begin(ctx context.Context, opts *sql.TxOptions) (*sqlx.Tx, *sql.Tx, error) {
 	tx, err := s.db.BeginTxx(ctx, opts)
 	if err != nil {
 		return nil, nil, err
