@@ -4,7 +4,6 @@ with_servers := scripts/with-servers --
 # Tests end processes, not machines: their servers need not wait for the disk.
 test_servers := scripts/with-servers --no-sync --
 with_languages := scripts/with-languages
-# Redis is for comparison alone.
 bench_servers := scripts/with-servers postgres mariadb mysql redis redis_default --
 attack_servers := scripts/with-servers postgres pgbouncer mariadb mysql etcd --
 # For how long make attack attacks each of ON, and by which plan: 0 draws one.

@@ -85,7 +85,8 @@ func Group(tb testing.TB) []string {
 	return strings.Fields(required(tb, "group"))
 }
 
-// Installed returns what runs the programs of a language, "python" or "java", skipping the test aloud if it is not installed.
+// Installed returns what runs the programs of a language, "python", "java" or "node", or where "redis" is, skipping the test
+// aloud if it is not there.
 func Installed(tb testing.TB, language string) string {
 	tb.Helper()
 	return required(tb, language)

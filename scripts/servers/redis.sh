@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Two Redis servers, for comparison: redis writes each command to the disk before it answers, as the
-# databases do; redis_default is as Redis comes, which keeps what it is told in memory and saves it
-# now and then.
+# Two Redis servers. redis, for tests and comparison, writes each command to the disk before it
+# answers, as the databases do; redis_default, for comparison alone, is as Redis comes, which keeps
+# what it is told in memory and saves it now and then.
 
 redis_needs() {
 	type redis-server redis-cli >/dev/null 2>&1 || missing+=(redis-server redis-tools)

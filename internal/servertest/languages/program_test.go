@@ -47,7 +47,7 @@ var languages = map[string]func(s *servertest.Scene, key string, ttl time.Durati
 	},
 	"python": func(s *servertest.Scene, key string, ttl time.Duration) process {
 		python := testdb.Installed(s, "python")
-		return start(s, exec.Command(python, "locker.py", pythonURL(s), key,
+		return start(s, exec.Command(python, "locker.py", sourceURL(s), key,
 			seconds(ttl), s.Env.Dialect.Names().Prefix))
 	},
 	"java": func(s *servertest.Scene, key string, ttl time.Duration) process {
@@ -146,7 +146,7 @@ func file(s *servertest.Scene) string {
 	return path
 }
 
-func pythonURL(s *servertest.Scene) string {
+func sourceURL(s *servertest.Scene) string {
 	switch s.Env.Driver {
 	case "sqlite":
 		return "sqlite:" + file(s)
