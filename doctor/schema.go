@@ -50,7 +50,7 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 	switch {
 	case 0 < version && version < sqlstore.FirstVersion:
 		f.raise(Critical, fmt.Sprintf("the tables are of version %d, which was never released: Open refuses "+
-			"them", version), "stop its clients, then rowlock migrate down --yes and rowlock migrate up")
+			"them", version), "stop its clients, then rowlock uninstall --yes and rowlock migrate up")
 	case version < sqlstore.SchemaVersion:
 		f.raise(Critical, fmt.Sprintf("the tables are of version %d and this rowlock needs %d: Open refuses "+
 			"them", version, sqlstore.SchemaVersion), migrates)

@@ -45,7 +45,7 @@ func TestAlteredTablesAreFound(t *testing.T) {
 		s.Exec(s.Env.DB, `ALTER TABLE {rowlock_queue} ADD COLUMN ttl INTEGER`)
 		s.Exec(s.Env.DB, `DROP TABLE {rowlock_limit}`)
 		s.wants(doctor.Critical, "tables", "rowlock_limit is missing")
-		s.OK(schema.Down(s.Context(), s.Env.DB, s.Env.Dialect))
+		s.OK(schema.Uninstall(s.Context(), s.Env.DB, s.Env.Dialect))
 		s.OK(schema.Migrate(s.Context(), s.Env.DB, s.Env.Dialect))
 		s.wants(doctor.OK, "tables")
 	})

@@ -12,7 +12,7 @@ import (
 
 // explain turns a database's error into one of rowlock's, as Open does.
 func (s *session) explain(ctx context.Context, db DB, verb string, err error) error {
-	if err == nil || sqlstore.IsRefusal(err) {
+	if err == nil || sqlstore.IsRefusal(err) || errors.Is(err, lease.ErrHeld) {
 		return err
 	}
 	v := sqlstore.Judge(s.dialect, err)
@@ -32,7 +32,7 @@ func (s *session) cure(as error) string {
 		return fmt.Sprintf("make the schema or database first, because a migration makes only tables "+
 			"in it (dialect.Schema is %q)", s.dialect.Names().Schema)
 	case errors.Is(as, lease.ErrPrivilege):
-		return "migrate as a user who may create, alter and drop tables there"
+		return "migrate as a user who may create, alter, lock and drop tables there"
 	}
 	return ""
 }

@@ -144,7 +144,7 @@ func TestAnyPoolCanBeMigrated(t *testing.T) {
 				if got, want := s.shapes(t, db), s.shapes(t, plain); got != want {
 					t.Errorf("the tables differ from those of a *sql.DB:\n%s\n%s", got, want)
 				}
-				if err := schema.Down(t.Context(), as(db), s.dialect()); err != nil {
+				if err := schema.Uninstall(t.Context(), as(db), s.dialect()); err != nil {
 					t.Fatal(err)
 				}
 				equal(t, "tables", s.listTables(t, db, ""), []string{})

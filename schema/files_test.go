@@ -124,7 +124,7 @@ func TestApplicationsOwnGooseIsNotTouched(t *testing.T) {
 
 		migrate(t, s, db)
 		equal(t, "tables", s.listTables(t, db, ""), append([]string{"goose_db_version", "orders"}, ourTables...))
-		if err := schema.Down(t.Context(), db, s.dialect()); err != nil {
+		if err := schema.Uninstall(t.Context(), db, s.dialect()); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, "tables", s.listTables(t, db, ""), []string{"goose_db_version", "orders"})

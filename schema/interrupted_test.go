@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -95,7 +96,7 @@ func TestCutAnywhere(t *testing.T) {
 			}
 			migrate(t, s, whole)
 			complete(t, s, whole)
-			if err := schema.Down(t.Context(), whole, s.dialect()); err != nil {
+			if err := schema.Uninstall(t.Context(), whole, s.dialect()); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -105,16 +106,39 @@ func TestCutAnywhere(t *testing.T) {
 	})
 }
 
-// Down that is cut off can be run again, and Migrate after it makes what is missing.
+// Down that is cut off anywhere forgets no token, and can be run again.
 func TestDownCutAnywhere(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		driver, dsn := s.fresh(t, s)
 		whole := open(t, driver, dsn)
 		migrate(t, s, whole)
 		cutAnywhere(t, driver, dsn, func(broken *sql.DB, n int) {
+			if err := insert(s, whole, []byte("key"), nil, lease.Token(n)); err != nil {
+				t.Fatal(err)
+			}
 			_ = schema.Down(t.Context(), broken, s.dialect())
+			if err := schema.Down(t.Context(), whole, s.dialect()); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "tables", s.listTables(t, whole, ""), []string{"rowlock_floor", "rowlock_meta"})
+			if floor := one[int](t, whole, "SELECT MAX(floor) FROM rowlock_floor"); floor < n {
+				t.Errorf("cut at operation %d: the floor is %d, and token %d was granted", n, floor, n)
+			}
+			migrate(t, s, whole)
+		})
+	})
+}
+
+// Uninstall that is cut off can be run again, and Migrate after it makes what is missing.
+func TestUninstallCutAnywhere(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		driver, dsn := s.fresh(t, s)
+		whole := open(t, driver, dsn)
+		migrate(t, s, whole)
+		cutAnywhere(t, driver, dsn, func(broken *sql.DB, n int) {
+			_ = schema.Uninstall(t.Context(), broken, s.dialect())
 			if n%2 == 0 {
-				if err := schema.Down(t.Context(), whole, s.dialect()); err != nil {
+				if err := schema.Uninstall(t.Context(), whole, s.dialect()); err != nil {
 					t.Fatal(err)
 				}
 				equal(t, "tables", s.listTables(t, whole, ""), nil)

@@ -31,7 +31,7 @@ func TestPrefixes(t *testing.T) {
 				t.Fatal(err)
 			}
 			equal(t, "tables", s.listTables(t, db, ""), prefixed(prefix))
-			if err := schema.Down(t.Context(), db, d); err != nil {
+			if err := schema.Uninstall(t.Context(), db, d); err != nil {
 				t.Fatal(err)
 			}
 			equal(t, "tables after Down", s.listTables(t, db, ""), nil)
@@ -61,6 +61,14 @@ func TestPrefixesThatDifferInCase(t *testing.T) {
 			t.Error(err)
 		}
 		equal(t, "tables", s.listTables(t, db, ""), want)
+		if err := schema.Uninstall(t.Context(), db, s.dialect(dialect.Prefix("Billing_"))); err != nil {
+			t.Error(err)
+		}
+		want = prefixed("billing_")
+		if s.name == "sqlite" {
+			want = nil
+		}
+		equal(t, "tables after Uninstall", s.listTables(t, db, ""), want)
 	})
 }
 
@@ -80,7 +88,7 @@ func TestSchemas(t *testing.T) {
 			}
 			equal(t, "tables in the default schema", s.listTables(t, db, ""), nil)
 
-			if err := schema.Down(t.Context(), db, s.dialect(dialect.Schema(lower), dialect.Prefix("App_"))); err != nil {
+			if err := schema.Uninstall(t.Context(), db, s.dialect(dialect.Schema(lower), dialect.Prefix("App_"))); err != nil {
 				t.Fatal(err)
 			}
 			equal(t, "tables after Down", s.listTables(t, db, lower), nil)
@@ -149,7 +157,7 @@ func refused(t testing.TB, d dialect.Dialect) bool {
 	}
 	_, fs := schema.FS(d)
 	_, _, sql := schema.SQL(d)
-	for _, err := range []error{schema.Down(t.Context(), db, d), fs, sql} {
+	for _, err := range []error{schema.Uninstall(t.Context(), db, d), fs, sql} {
 		if refused && !errors.Is(err, lease.ErrConfig) {
 			t.Errorf("Migrate refuses, and another says %v", err)
 		}

@@ -9,7 +9,6 @@ package schema
 import (
 	"context"
 	"database/sql"
-	"slices"
 	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -78,40 +77,6 @@ func (s *session) up(ctx context.Context, conn *sql.Conn) error {
 		}
 	}
 	return s.dialect.ProbeTables(ctx, conn)
-}
-
-// Down removes the tables, with every lock and every token floor in them. Missing tables are no
-// error. Stop the clients first, and afterwards fence nothing with a token from before, because new
-// tables count from 1 again. Tables of a newer rowlock stay as they are, because there may be some
-// that this version does not know. It waits for tables in use, and db and the errors are, as for
-// Migrate.
-func Down(ctx context.Context, db DB, d dialect.Dialect) error {
-	s, err := newSession(ctx, "schema.Down", db, d)
-	if err != nil {
-		return err
-	}
-	return s.run(ctx, db, "remove tables", s.down)
-}
-
-func (s *session) down(ctx context.Context, conn *sql.Conn) error {
-	version, err := s.read(ctx, conn)
-	if err == nil && version.At > Version {
-		version.From = version.At // an older version cannot know what to remove
-		err = sqlstore.CheckVersion(version)
-	}
-	if err == nil {
-		err = s.exec(ctx, conn, s.statements.Text("stand-in"))
-	}
-	if err != nil {
-		return err
-	}
-	all, err := migrations(s.dialect)
-	for _, m := range slices.Backward(all) {
-		if err == nil {
-			err = s.each(ctx, conn, m.down)
-		}
-	}
-	return err
 }
 
 // each runs the statements of a migration one by one. A driver takes several at once only if its

@@ -89,4 +89,4 @@ type dropping struct {
 	d  dialect.Dialect
 }
 
-func (t dropping) Close() error { return schema.Down(context.Background(), t.db, t.d) }
+func (t dropping) Close() error { return schema.Uninstall(context.Background(), t.db, t.d) }

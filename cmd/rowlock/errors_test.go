@@ -62,6 +62,7 @@ func TestWrongUsageIsToldInOneLine(t *testing.T) {
 		{2, "rowlock migrate up --create", []string{"ls", "--dsn", "sqlite:" + filepath.Join(t.TempDir(), "no.db")}},
 		{2, "SQLite has no schemas", []string{"ls", "--schema", "x"}},
 		{2, "--yes", []string{"migrate", "down"}},
+		{2, "--yes", []string{"uninstall"}},
 		{2, "ROWLOCK_KEY is not set", []string{"fence"}},
 		{2, "top needs a terminal", []string{"top"}},
 		{3, "cannot be reached", []string{"ls", "--dsn", "postgres://127.0.0.1:1/x"}},
@@ -98,8 +99,13 @@ func TestAHeldKeyIsSkippedOrRefused(t *testing.T) {
 
 func TestTablesAreMadeAndRemoved(t *testing.T) {
 	each(t, func(b *bed) {
-		b.Cleanup(func() { _ = schema.Down(context.Background(), b.DB, b.Dialect) })
-		b.wants(0, "", "migrate", "down", "--yes")
+		b.Cleanup(func() { _ = schema.Uninstall(context.Background(), b.DB, b.Dialect) })
+		for _, command := range []string{"migrate down --yes", "uninstall --yes"} {
+			out, said, code := b.does(strings.Fields(command)...) // it may tell of sessions beside it
+			if code != 0 || !strings.Contains(out, "tables removed") {
+				b.Errorf("rowlock %s: %d %s%s", command, code, out, said)
+			}
+		}
 		b.wants(4, "migrate up", "migrate", "status")
 		b.wants(0, "", "migrate", "up")
 		if out := b.wants(0, "", "migrate", "status"); !strings.Contains(out, "up to date") {

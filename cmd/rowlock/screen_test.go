@@ -175,7 +175,7 @@ func TestAnOpenConsoleSaysThatTheTablesAreGoneAndComesBack(t *testing.T) {
 	b := newBed(t, testdb.Kinds[0].Open(t))
 	w := b.opens().browses()
 	w.shows("No key is held")
-	if err := schema.Down(b.Context(), b.DB, b.Dialect); err != nil {
+	if err := schema.Uninstall(b.Context(), b.DB, b.Dialect); err != nil {
 		t.Fatal(err)
 	}
 	w.shows("The tables are missing")

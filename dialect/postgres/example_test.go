@@ -30,7 +30,7 @@ func ExampleNew() {
 	}
 	// Output:
 	// CREATE TABLE "locks"."rowlock" (
-	// CREATE TABLE "locks"."rowlock_floor" (
+	// CREATE TABLE IF NOT EXISTS "locks"."rowlock_floor" (
 	// CREATE TABLE "locks"."rowlock_queue" (
 	// CREATE TABLE "locks"."rowlock_hold" (
 	// CREATE TABLE "locks"."rowlock_once" (
@@ -41,7 +41,7 @@ func ExampleNew() {
 	// CREATE TABLE "locks"."rowlock_limit" (
 	// CREATE TABLE "locks"."rowlock_forced" (
 	// CREATE TABLE "locks"."rowlock_trace" (
-	// CREATE TABLE "locks"."rowlock_meta" (
+	// CREATE TABLE IF NOT EXISTS "locks"."rowlock_meta" (
 }
 
 // An application that has a pgxpool gives rowlock a part of it, and fences its own pgx

@@ -1329,13 +1329,38 @@ SELECT /* rowlock oldest */ GROUP_CONCAT(blocker SEPARATOR ', ') FROM (
   WHERE trx_mysql_thread_id <> CONNECTION_ID() AND ? <> ?
   ORDER BY trx_started LIMIT 3) AS oldest
 
--- schema/statements/mysql.sql: stand-in
-CREATE /* rowlock stand-in */ TABLE IF NOT EXISTS `rowlock_meta` (
-    name  VARBINARY(255) NOT NULL PRIMARY KEY,
-    value VARBINARY(255) NOT NULL DEFAULT '',
-    start BIGINT         NULL CHECK (start >= 0),
-    since DATETIME(6)    NULL
-) ENGINE = InnoDB ROW_FORMAT = DYNAMIC
+-- schema/statements/mysql.sql: lock-tables
+LOCK /* rowlock lock-tables */ TABLES @tables WRITE
+
+-- schema/statements/mysql.sql: guard-leases
+SELECT /* rowlock guard-leases */ count(*) FROM `rowlock`
+WHERE owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) AND expires_at < '9999-01-01'
+
+-- schema/statements/mysql.sql: guard-keys
+SELECT /* rowlock guard-keys */ count(*) FROM `rowlock`
+WHERE home NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
+
+-- schema/statements/mysql.sql: guard-members
+SELECT /* rowlock guard-members */ count(*) FROM `rowlock_member` WHERE expires_at > UTC_TIMESTAMP(6) AND team <> x'00000000000000000000000000000000'
+
+-- schema/statements/mysql.sql: guard-once
+SELECT /* rowlock guard-once */ count(*) FROM `rowlock_once` WHERE expires_at > UTC_TIMESTAMP(6)
+
+-- schema/statements/mysql.sql: guard-latches
+SELECT /* rowlock guard-latches */ count(*) FROM `rowlock_latch` WHERE expires_at > UTC_TIMESTAMP(6)
+
+-- schema/statements/mysql.sql: waiters
+SELECT /* rowlock waiters */ count(*) FROM `rowlock_queue` WHERE alive_until > UTC_TIMESTAMP(6)
+
+-- schema/statements/mysql.sql: keep-tokens
+UPDATE /* rowlock keep-tokens */ `rowlock_floor` SET floor = GREATEST(floor, (SELECT COALESCE(MAX(token), 0) FROM `rowlock`))
+
+-- schema/statements/mysql.sql: forget-version
+DELETE /* rowlock forget-version */ FROM `rowlock_meta` WHERE name IN ('schema_version', 'compatible_from')
+
+-- schema/statements/mysql.sql: sessions
+SELECT /* rowlock sessions */ count(*) FROM information_schema.processlist
+WHERE id <> CONNECTION_ID() AND db = DATABASE()
 
 -- schema/statements/mysql.sql: commit
 COMMIT /* rowlock commit */

@@ -1405,8 +1405,39 @@ SELECT /* rowlock blockers */ string_agg(blocker, ', ') FROM (
           AND l.classid::bigint = x'726f77'::bigint AND l.objid::bigint = x'6c6f636b'::bigint))
   ORDER BY a.xact_start NULLS LAST LIMIT 3) AS oldest
 
--- schema/statements/postgres.sql: stand-in
-CREATE /* rowlock stand-in */ TABLE IF NOT EXISTS "rowlock_meta" (name varchar(64) PRIMARY KEY, value text)
+-- schema/statements/postgres.sql: lock-tables
+LOCK /* rowlock lock-tables */ TABLE @tables
+
+-- schema/statements/postgres.sql: guard-leases
+SELECT /* rowlock guard-leases */ count(*) FROM "rowlock"
+WHERE owner IS NOT NULL AND expires_at > clock_timestamp() AND expires_at < '9999-01-01 00:00:00+00'
+
+-- schema/statements/postgres.sql: guard-keys
+SELECT /* rowlock guard-keys */ count(*) FROM "rowlock"
+WHERE home NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
+
+-- schema/statements/postgres.sql: guard-members
+SELECT /* rowlock guard-members */ count(*) FROM "rowlock_member" WHERE expires_at > clock_timestamp() AND team <> decode('00000000000000000000000000000000', 'hex')
+
+-- schema/statements/postgres.sql: guard-once
+SELECT /* rowlock guard-once */ count(*) FROM "rowlock_once" WHERE expires_at > clock_timestamp()
+
+-- schema/statements/postgres.sql: guard-latches
+SELECT /* rowlock guard-latches */ count(*) FROM "rowlock_latch" WHERE expires_at > clock_timestamp()
+
+-- schema/statements/postgres.sql: waiters
+SELECT /* rowlock waiters */ count(*) FROM "rowlock_queue" WHERE alive_until > clock_timestamp()
+
+-- schema/statements/postgres.sql: keep-tokens
+UPDATE /* rowlock keep-tokens */ "rowlock_floor" SET floor = greatest(floor, (SELECT max(token) FROM "rowlock"))
+
+-- schema/statements/postgres.sql: forget-version
+DELETE /* rowlock forget-version */ FROM "rowlock_meta" WHERE name IN ('schema_version', 'compatible_from')
+
+-- schema/statements/postgres.sql: sessions
+SELECT /* rowlock sessions */ count(*) FROM pg_stat_activity
+WHERE pid <> pg_backend_pid() AND datname = current_database()
+  AND coalesce(backend_type, 'client backend') = 'client backend'
 
 -- schema/statements/postgres.sql: commit
 COMMIT /* rowlock commit */

@@ -894,8 +894,31 @@ BEGIN /* rowlock begin */ IMMEDIATE
 -- schema/statements/sqlite.sql: lock
 SELECT /* rowlock lock */ true
 
--- schema/statements/sqlite.sql: stand-in
-CREATE /* rowlock stand-in */ TABLE IF NOT EXISTS "rowlock_meta" (name TEXT PRIMARY KEY, value TEXT)
+-- schema/statements/sqlite.sql: guard-leases
+SELECT /* rowlock guard-leases */ count(*) FROM "rowlock"
+WHERE owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AND expires_at < 253370764800000
+
+-- schema/statements/sqlite.sql: guard-keys
+SELECT /* rowlock guard-keys */ count(*) FROM "rowlock"
+WHERE home NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
+
+-- schema/statements/sqlite.sql: guard-members
+SELECT /* rowlock guard-members */ count(*) FROM "rowlock_member" WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AND team <> x'00000000000000000000000000000000'
+
+-- schema/statements/sqlite.sql: guard-once
+SELECT /* rowlock guard-once */ count(*) FROM "rowlock_once" WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- schema/statements/sqlite.sql: guard-latches
+SELECT /* rowlock guard-latches */ count(*) FROM "rowlock_latch" WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- schema/statements/sqlite.sql: waiters
+SELECT /* rowlock waiters */ count(*) FROM "rowlock_queue" WHERE alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- schema/statements/sqlite.sql: keep-tokens
+UPDATE /* rowlock keep-tokens */ "rowlock_floor" SET floor = max(floor, (SELECT coalesce(max(token), 0) FROM "rowlock"))
+
+-- schema/statements/sqlite.sql: forget-version
+DELETE /* rowlock forget-version */ FROM "rowlock_meta" WHERE name IN ('schema_version', 'compatible_from')
 
 -- schema/statements/sqlite.sql: commit
 COMMIT /* rowlock commit */

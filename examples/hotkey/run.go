@@ -62,7 +62,7 @@ func (s *stage) build(ctx context.Context) (err error) {
 	s.made.add(func() error { // also when ctx has ended
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 		defer cancel()
-		return schema.Down(ctx, s.db.DB.DB, s.db.Dialect)
+		return schema.Uninstall(ctx, s.db.DB.DB, s.db.Dialect)
 	})
 	if err := schema.Migrate(ctx, s.db.DB.DB, s.db.Dialect); err != nil {
 		return err

@@ -16,7 +16,7 @@ func (s *Scene) Migrated(source string, opts ...dialect.Option) *Scene {
 	e := &testdb.Env{Kind: s.Env.Kind, Dialect: s.Env.New(opts...), Source: source}
 	e.DB = e.Pool(s)
 	s.OK(schema.Migrate(s.Context(), e.DB, e.Dialect))
-	s.Cleanup(func() { s.OK(schema.Down(context.Background(), e.DB, e.Dialect)) })
+	s.Cleanup(func() { s.OK(schema.Uninstall(context.Background(), e.DB, e.Dialect)) })
 	return &Scene{s.T, e}
 }
 

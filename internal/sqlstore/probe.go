@@ -212,7 +212,7 @@ func CheckVersion(v TablesVersion) error {
 	switch {
 	case 0 < v.At && v.At < FirstVersion:
 		return fmt.Errorf("%w: the tables are version %d, of a rowlock that was never released: stop its "+
-			"clients, remove them (schema.Down), and run schema.Migrate", lease.ErrSchemaVersion, v.At)
+			"clients, remove them (schema.Uninstall), and run schema.Migrate", lease.ErrSchemaVersion, v.At)
 	case v.At < SchemaVersion:
 		return fmt.Errorf("%w: the tables are version %d and this rowlock needs %d; run schema.Migrate",
 			lease.ErrSchemaVersion, v.At, SchemaVersion)

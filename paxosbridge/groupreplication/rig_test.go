@@ -62,7 +62,7 @@ func newRig(tb testing.TB) *rig {
 	}
 	tb.Cleanup(func() {
 		r.whole()
-		if err := schema.Down(context.Background(), r.primary(), r.dialect); err != nil {
+		if err := schema.Uninstall(context.Background(), r.primary(), r.dialect); err != nil {
 			tb.Error(err)
 		}
 	})

@@ -36,9 +36,44 @@ SELECT string_agg(blocker, ', ') FROM (
           AND l.classid::bigint = x'726f77'::bigint AND l.objid::bigint = x'6c6f636b'::bigint))
   ORDER BY a.xact_start NULLS LAST LIMIT 3) AS oldest
 
--- name: stand-in
--- For a way down after rowlock_meta was lost: each migration writes its version there.
-CREATE TABLE IF NOT EXISTS rowlock_meta (name varchar(64) PRIMARY KEY, value text)
+-- name: lock-tables
+-- Nothing is granted between a look at the tables and their end.
+LOCK TABLE @tables
+
+-- name: guard-leases
+-- The row of a key that readers hold never expires: see guard-members.
+SELECT count(*) FROM rowlock
+WHERE owner IS NOT NULL AND expires_at > clock_timestamp() AND expires_at < '9999-01-01 00:00:00+00'
+
+-- name: guard-keys
+-- -1 are rows of forupdate, whose locks lock-tables waits for. The last token would exhaust a floor.
+SELECT count(*) FROM rowlock
+WHERE home NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
+
+-- name: guard-members
+SELECT count(*) FROM rowlock_member WHERE expires_at > clock_timestamp() AND team <> decode('00000000000000000000000000000000', 'hex')
+
+-- name: guard-once
+SELECT count(*) FROM rowlock_once WHERE expires_at > clock_timestamp()
+
+-- name: guard-latches
+SELECT count(*) FROM rowlock_latch WHERE expires_at > clock_timestamp()
+
+-- name: waiters
+SELECT count(*) FROM rowlock_queue WHERE alive_until > clock_timestamp()
+
+-- name: keep-tokens
+-- All buckets have the largest token of any key: only Go finds the bucket of a key.
+UPDATE rowlock_floor SET floor = greatest(floor, (SELECT max(token) FROM rowlock))
+
+-- name: forget-version
+DELETE FROM rowlock_meta WHERE name IN ('schema_version', 'compatible_from')
+
+-- name: sessions
+-- Of the sessions of other users the kind may be hidden.
+SELECT count(*) FROM pg_stat_activity
+WHERE pid <> pg_backend_pid() AND datname = current_database()
+  AND coalesce(backend_type, 'client backend') = 'client backend'
 
 -- name: commit
 COMMIT

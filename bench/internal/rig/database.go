@@ -128,7 +128,7 @@ func (d *Database) Close() error {
 	if d.guest {
 		return d.Pool.Close()
 	}
-	err := schema.Down(context.Background(), d.Pool, d.Dialect)
+	err := schema.Uninstall(context.Background(), d.Pool, d.Dialect)
 	err = errors.Join(err, d.Pool.Close())
 	if d.folder != "" {
 		err = errors.Join(err, os.RemoveAll(d.folder))

@@ -50,7 +50,7 @@ func (o *Own) Remove(ctx context.Context, tables ...string) (err error) {
 		_, dropped := o.ExecContext(ctx, `DROP TABLE IF EXISTS `+o.Table(name))
 		err = errors.Join(err, dropped)
 	}
-	err = errors.Join(err, schema.Down(ctx, o.DB.DB.DB, o.Dialect), o.Close(), o.removeFile())
+	err = errors.Join(err, schema.Uninstall(ctx, o.DB.DB.DB, o.Dialect), o.Close(), o.removeFile())
 	if err != nil {
 		return fmt.Errorf("%w, tables %s* in %s: %w", command.ErrLeft, o.Prefix, o.Shown(), err)
 	}

@@ -210,5 +210,5 @@ func (d Database) Drop(ctx context.Context, db *sql.DB) error {
 	_, one := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}counter`))
 	_, two := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}journal`))
 	_, three := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}effect`))
-	return errors.Join(one, two, three, schema.Down(ctx, db, d.Dialect()), d.removeTenant(ctx, db))
+	return errors.Join(one, two, three, schema.Uninstall(ctx, db, d.Dialect()), d.removeTenant(ctx, db))
 }

@@ -54,7 +54,7 @@ func (d Database) removeTenant(ctx context.Context, db *sql.DB) error {
 	if d.Tenant == "" {
 		return nil
 	}
-	down := schema.Down(ctx, db, d.tenants())
+	down := schema.Uninstall(ctx, db, d.tenants())
 	_, err := db.ExecContext(ctx, "DROP SCHEMA "+d.Tenant)
 	return errors.Join(down, err)
 }

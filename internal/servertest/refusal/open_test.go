@@ -81,7 +81,7 @@ func TestOpenRefusesAnotherSchemaVersion(t *testing.T) {
 			fmt.Sprint("needs ", schema.Version), "schema.Migrate")
 		for _, unreleased := range []string{"1", "2"} {
 			set(unreleased)
-			refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version "+unreleased, "never released", "schema.Down")
+			refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrSchemaVersion, "version "+unreleased, "never released", "schema.Uninstall")
 		}
 		s.Exec(s.Env.DB, `UPDATE {rowlock_meta} SET value = '7' WHERE name = 'compatible_from'`)
 		set("7")

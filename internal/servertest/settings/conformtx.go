@@ -202,10 +202,10 @@ func (f *conformer) migrate() (err error) {
 	prefix := fmt.Sprintf("%sm%d_", f.e.Dialect.Names().Prefix, serial.Add(1))
 	d := f.e.New(dialect.Prefix(prefix))
 	if err := schema.Migrate(f.ctx, f.db, f.seen.New(dialect.Prefix(prefix))); err != nil {
-		_ = schema.Down(f.ctx, f.e.DB, d)
+		_ = schema.Uninstall(f.ctx, f.e.DB, d)
 		return refused(err)
 	}
-	defer func() { err = errors.Join(err, schema.Down(f.ctx, f.e.DB, d)) }()
+	defer func() { err = errors.Join(err, schema.Uninstall(f.ctx, f.e.DB, d)) }()
 	c, err := rowlock.OpenContext(f.ctx, f.e.DB, d, config(rowlock.Update))
 	if err != nil {
 		return fmt.Errorf("the tables that were made: %w", err)

@@ -52,7 +52,7 @@ func migrates(t *testing.T, e *testdb.Env, mode settings.Flip) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	d := e.New(dialect.Prefix(fmt.Sprintf("mode%d_", databases.Add(1))))
-	t.Cleanup(func() { _ = schema.Down(context.Background(), e.DB, d) })
+	t.Cleanup(func() { _ = schema.Uninstall(context.Background(), e.DB, d) })
 	if err := schema.Migrate(t.Context(), db, d); err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ func TestMigrateAndTheDoctorGoByTheDSN(t *testing.T) {
 		s.astray(db)
 		d := s.Env.New(dialect.Prefix(s.Env.Dialect.Names().Prefix + "m_"))
 		s.OK(schema.Migrate(s.Context(), db, d))
-		s.Cleanup(func() { s.OK(schema.Down(context.Background(), s.Env.DB, d)) })
+		s.Cleanup(func() { s.OK(schema.Uninstall(context.Background(), s.Env.DB, d)) })
 		var n int
 		s.OK(s.Env.DB.QueryRowContext(s.Context(), `SELECT count(*) FROM information_schema.tables
 			WHERE table_name = '`+d.Names().Prefix+`rowlock' AND table_schema = '`+s.tenant+`'`).Scan(&n))

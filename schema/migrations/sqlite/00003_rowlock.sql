@@ -16,12 +16,12 @@ CREATE TABLE rowlock (
 ) STRICT, WITHOUT ROWID;
 
 -- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises before it deletes.
-CREATE TABLE rowlock_floor (
+CREATE TABLE IF NOT EXISTS rowlock_floor (
     bucket INTEGER NOT NULL PRIMARY KEY,
     floor  INTEGER NOT NULL
 ) STRICT;
 
-INSERT INTO rowlock_floor (bucket, floor)
+INSERT OR IGNORE INTO rowlock_floor (bucket, floor)
 WITH RECURSIVE buckets (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM buckets WHERE n < 255)
 SELECT n, 0 FROM buckets;
 
@@ -163,7 +163,7 @@ CREATE TABLE rowlock_trace (
 -- met, named era/ and the incarnation, with the token that every token of the era is above and the
 -- time when it began. The row eras is none of them: a client locks it to begin an era, before
 -- anything is granted by an incarnation that is not here.
-CREATE TABLE rowlock_meta (
+CREATE TABLE IF NOT EXISTS rowlock_meta (
     name  TEXT NOT NULL PRIMARY KEY CHECK (length(name) <= 255),
     value TEXT NOT NULL DEFAULT '' CHECK (length(value) <= 255),
     start INTEGER CHECK (start >= 0),
@@ -171,16 +171,16 @@ CREATE TABLE rowlock_meta (
 ) STRICT, WITHOUT ROWID;
 
 -- The instance tells these tables from any others: a UUID of random bytes. The version is written last.
-INSERT INTO rowlock_meta (name, value) VALUES ('instance', lower(printf('%s-%s-4%s-%s%s-%s',
+INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('instance', lower(printf('%s-%s-4%s-%s%s-%s',
     hex(randomblob(4)), hex(randomblob(2)), substr(hex(randomblob(2)), 2),
     substr('89AB', 1 + (random() & 3), 1), substr(hex(randomblob(2)), 2), hex(randomblob(6)))));
 
-INSERT INTO rowlock_meta (name, start, since)
+INSERT OR IGNORE INTO rowlock_meta (name, start, since)
 VALUES ('eras', 0, CAST(unixepoch('subsec') * 1000 AS INTEGER));
 
-INSERT INTO rowlock_meta (name, value) VALUES ('compatible_from', '3');
+INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('compatible_from', '3');
 
-INSERT INTO rowlock_meta (name, value) VALUES ('schema_version', '3');
+INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '3');
 
 -- +goose Down
 

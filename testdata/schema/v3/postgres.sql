@@ -23,14 +23,14 @@ CREATE TABLE "rowlock" (
 );
 
 -- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises before it deletes.
-CREATE TABLE "rowlock_floor" (
+CREATE TABLE IF NOT EXISTS "rowlock_floor" (
     bucket smallint PRIMARY KEY,
     floor  bigint   NOT NULL
 );
 
 INSERT INTO "rowlock_floor" (bucket, floor)
 WITH RECURSIVE buckets (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM buckets WHERE n < 255)
-SELECT n, 0 FROM buckets;
+SELECT n, 0 FROM buckets ON CONFLICT (bucket) DO NOTHING;
 
 -- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row without rank for each process
 -- that wants to be told when a key comes free. Nothing here is needed for safety: who owns a key stands in "rowlock" alone.
@@ -196,7 +196,7 @@ CREATE TABLE "rowlock_trace" (
 -- named era/ and the incarnation, with the token that every token of the era is above and the time
 -- when it began. The row eras is none of them: a client locks it to begin an era, before anything is
 -- granted by an incarnation that is not here.
-CREATE TABLE "rowlock_meta" (
+CREATE TABLE IF NOT EXISTS "rowlock_meta" (
     name  varchar(255) PRIMARY KEY,
     value varchar(255) NOT NULL DEFAULT '',
     start bigint       CHECK (start >= 0),
@@ -204,13 +204,13 @@ CREATE TABLE "rowlock_meta" (
 );
 
 -- The instance tells these tables from any others. The version is written last.
-INSERT INTO "rowlock_meta" (name, value) VALUES ('instance', CAST(gen_random_uuid() AS text));
+INSERT INTO "rowlock_meta" (name, value) VALUES ('instance', CAST(gen_random_uuid() AS text)) ON CONFLICT (name) DO NOTHING;
 
-INSERT INTO "rowlock_meta" (name, start, since) VALUES ('eras', 0, clock_timestamp());
+INSERT INTO "rowlock_meta" (name, start, since) VALUES ('eras', 0, clock_timestamp()) ON CONFLICT (name) DO NOTHING;
 
-INSERT INTO "rowlock_meta" (name, value) VALUES ('compatible_from', '3');
+INSERT INTO "rowlock_meta" (name, value) VALUES ('compatible_from', '3') ON CONFLICT (name) DO NOTHING;
 
-INSERT INTO "rowlock_meta" (name, value) VALUES ('schema_version', '3');
+INSERT INTO "rowlock_meta" (name, value) VALUES ('schema_version', '3') ON CONFLICT (name) DO NOTHING;
 
 
 UPDATE rowlock_meta SET value = 'b55ad622-4b85-4692-8c58-8ef9963fde8c' WHERE name = 'instance';

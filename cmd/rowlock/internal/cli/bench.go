@@ -60,12 +60,12 @@ func (p *program) measure(ctx context.Context, each time.Duration) (err error) {
 	}
 	defer end()
 	fmt.Fprintf(p.stderr, "rowlock: bench: tables of its own; if it is killed, remove them with "+
-		"`rowlock --prefix %s migrate down --yes`\n", p.settings.Prefix)
+		"`rowlock --prefix %s uninstall --yes`\n", p.settings.Prefix)
 	defer func() {
 		// Ctrl-C has ended ctx by then.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		if failed := schema.Down(ctx, t.DB, t.Dialect); failed != nil && err == nil {
+		if failed := schema.Uninstall(ctx, t.DB, t.Dialect); failed != nil && err == nil {
 			err = failed
 		}
 	}()

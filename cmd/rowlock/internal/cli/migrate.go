@@ -50,20 +50,29 @@ at once and any number of times, and is undone if it is interrupted.`),
 }
 
 func (p *program) migrateDown() *cobra.Command {
+	return p.removal("down", "Remove the tables, and keep which tokens were granted", schema.Down, `
+Remove the tables, except rowlock_floor and rowlock_meta, in which it keeps which tokens were granted:
+after another "migrate up" tokens go on above them. It refuses while the tables guard something: a
+lock, a slot, a result of once, a latch. "rowlock uninstall" removes all.`)
+}
+
+func (p *program) uninstall() *cobra.Command {
+	return p.removal("uninstall", "Remove all tables, with every lock and every token", schema.Uninstall, `
+Remove all tables, with every lock, every result of once and every token. Stop the clients first, and
+fence nothing afterwards with a token from before: new tables may grant it again.`)
+}
+
+func (p *program) removal(
+	name, short string, do func(context.Context, schema.DB, dialect.Dialect) error, text string,
+) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use:   "down --yes",
-		Short: "Remove the tables, with every lock and every token",
-		Long: long(`
-Remove the tables, with every lock and every token. Stop the clients first, and fence nothing
-afterwards with a token from before: new tables count from 1 again.`),
-		Args: cobra.NoArgs,
+		Use: name + " --yes", Short: short, Long: long(text), Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !yes {
-				return usage("migrate down removes every lock and token, which cannot be undone: " +
-					"say --yes if you mean it")
+				return usage("%s cannot be undone: say --yes if you mean it", name)
 			}
-			return p.migrated(c.Context(), schema.Down, "tables removed")
+			return p.migrated(c.Context(), do, "tables removed")
 		},
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "remove them")
