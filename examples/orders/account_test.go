@@ -17,7 +17,7 @@ func TestAnotherAccountWithTheSameKeyAndOrderIsNotAnsweredWithTheFirsts(t *testi
 	for _, k := range testdb.Kinds {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
-			s := startServer(t, program.Fresh(t, k))
+			s := program.NewServer(t, binary, program.Fresh(t, k))
 			hers, his := made(t, s, ada), made(t, s, bob)
 			if hers == his {
 				t.Errorf("both were answered with order %s", hers)
@@ -38,7 +38,7 @@ func TestAnotherAccountWithTheSameKeyAndOrderIsNotAnsweredWithTheFirsts(t *testi
 					t.Errorf("%s reads order %s: %+v, want %d", c.secret, c.order, r, c.status)
 				}
 			}
-			if n := count(t, s.source); n != 2 {
+			if n := count(t, s.Source); n != 2 {
 				t.Errorf("%d orders, want 2", n)
 			}
 		})
@@ -46,9 +46,9 @@ func TestAnotherAccountWithTheSameKeyAndOrderIsNotAnsweredWithTheFirsts(t *testi
 }
 
 // made posts the one order under the one key and returns the id in the answer.
-func made(t *testing.T, s *server, secret string) string {
+func made(t *testing.T, s *program.Server, secret string) string {
 	t.Helper()
-	r, err := post(t.Context(), http.DefaultClient, s.url, secret, "7f3a", someOrder)
+	r, err := post(t.Context(), http.DefaultClient, s.URL, secret, "7f3a", someOrder)
 	var o Order
 	if err == nil {
 		err = json.Unmarshal([]byte(r.body), &o)
@@ -61,9 +61,9 @@ func made(t *testing.T, s *server, secret string) string {
 
 func TestWithoutTheSecretOfAnAccountNothingIsDone(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, program.Fresh(t, testdb.Kinds[0]))
+	s := program.NewServer(t, binary, program.Fresh(t, testdb.Kinds[0]))
 	for _, secret := range []string{"", "ada", "mallory"} {
-		r, err := post(t.Context(), http.DefaultClient, s.url, secret, "7f3a", someOrder)
+		r, err := post(t.Context(), http.DefaultClient, s.URL, secret, "7f3a", someOrder)
 		if err != nil || r.status != http.StatusUnauthorized {
 			t.Errorf("%q: %+v, %v", secret, r, err)
 		}
@@ -71,7 +71,7 @@ func TestWithoutTheSecretOfAnAccountNothingIsDone(t *testing.T) {
 			t.Errorf("%q reads: %+v", secret, r)
 		}
 	}
-	if n := count(t, s.source); n != 0 {
+	if n := count(t, s.Source); n != 0 {
 		t.Errorf("%d orders, want none", n)
 	}
 }

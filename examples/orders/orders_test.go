@@ -50,8 +50,8 @@ func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing
 	for _, k := range testdb.Kinds {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
-			s := startServer(t, program.Fresh(t, k))
-			killer := &killer{server: s, every: 23, heard: make(map[string]reply), first: make(map[string]bool)}
+			s := program.NewServer(t, binary, program.Fresh(t, k))
+			killer := &killer{server: s, every: 8, heard: make(map[string]reply), first: make(map[string]bool)}
 			client := &http.Client{Transport: killer}
 			replies := make([]reply, clients)
 			var all sync.WaitGroup
@@ -59,7 +59,7 @@ func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing
 				all.Go(func() { replies[i] = order(t, client, s, i%keys) })
 			}
 			all.Wait()
-			s.up()
+			s.Up()
 			lost := keys - len(killer.first)
 			t.Logf("the server was killed %d times while it worked, and %d times when its reply was on its way; of %d keys the first answer was never heard",
 				killer.during, killer.after, lost)
@@ -80,7 +80,7 @@ func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing
 			for _, r := range replies[:keys] {
 				ids[wantOrder(t, s, r)] = true
 			}
-			if n := count(t, s.source); len(ids) != keys || n != keys {
+			if n := count(t, s.Source); len(ids) != keys || n != keys {
 				t.Errorf("%d keys have %d different answers and %d orders", keys, len(ids), n)
 			}
 		})
@@ -88,10 +88,10 @@ func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing
 }
 
 // order posts one order until there is an answer.
-func order(t *testing.T, client *http.Client, s *server, key int) reply {
+func order(t *testing.T, client *http.Client, s *program.Server, key int) reply {
 	body := fmt.Sprintf(`{"customer":"customer %d","lines":[{"sku":"tea","quantity":%d},{"sku":"pot","quantity":1}]}`, key, key+1)
 	r, err := backoff.Retry(t.Context(), func() (reply, error) {
-		res, err := post(t.Context(), client, s.url, ada, keyOf(key), body)
+		res, err := post(t.Context(), client, s.URL, ada, keyOf(key), body)
 		if err == nil && (res.status == http.StatusConflict || res.status >= 500) {
 			err = fmt.Errorf("%+v", res)
 		}
@@ -132,7 +132,7 @@ func read(res *http.Response) (reply, error) {
 }
 
 // wantOrder reads the order of an answer back, and returns its id.
-func wantOrder(t *testing.T, s *server, r reply) string {
+func wantOrder(t *testing.T, s *program.Server, r reply) string {
 	t.Helper()
 	var o Order
 	if err := json.Unmarshal([]byte(r.body), &o); err != nil || r.status != http.StatusCreated || r.location != "/orders/"+o.ID {
@@ -146,9 +146,9 @@ func wantOrder(t *testing.T, s *server, r reply) string {
 	return o.ID
 }
 
-func get(t *testing.T, s *server, secret, path string) reply {
+func get(t *testing.T, s *program.Server, secret, path string) reply {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func count(t *testing.T, name string) (n int) {
 
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, program.Fresh(t, testdb.Kinds[0]))
+	s := program.NewServer(t, binary, program.Fresh(t, testdb.Kinds[0]))
 	const good = `{"customer":"Ada","lines":[{"sku":"tea","quantity":1},{"sku":"cup","quantity":2}]}`
 	for _, c := range []struct {
 		what, key, body string
@@ -191,12 +191,12 @@ func TestAnswers(t *testing.T) {
 		{"no order, mended under a new key", "e", good, http.StatusCreated},
 		{"more than is read", "f", strings.Repeat(" ", 2<<20) + good, http.StatusRequestEntityTooLarge},
 	} {
-		r, err := post(t.Context(), http.DefaultClient, s.url, ada, c.key, c.body)
+		r, err := post(t.Context(), http.DefaultClient, s.URL, ada, c.key, c.body)
 		if err != nil || r.status != c.status {
 			t.Errorf("%s: %+v, %v, want %d", c.what, r, err, c.status)
 		}
 	}
-	if n := count(t, s.source); n != 2 {
+	if n := count(t, s.Source); n != 2 {
 		t.Errorf("%d orders, want 2", n)
 	}
 	if r := get(t, s, ada, "/orders/nothing"); r.status != http.StatusNotFound {
@@ -206,9 +206,9 @@ func TestAnswers(t *testing.T) {
 
 func TestARepeatSaysThatItIsOne(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, program.Fresh(t, testdb.Kinds[0]))
+	s := program.NewServer(t, binary, program.Fresh(t, testdb.Kinds[0]))
 	for _, want := range []string{"", "true", "true"} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/orders", strings.NewReader(`{"customer":"Ada","lines":[{"sku":"tea","quantity":1}]}`))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/orders", strings.NewReader(`{"customer":"Ada","lines":[{"sku":"tea","quantity":1}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +265,7 @@ func TestServersThatStartAtOnceAllServe(t *testing.T) {
 			source := program.Fresh(t, k)
 			var all sync.WaitGroup
 			for range 3 {
-				all.Go(func() { startServer(t, source) })
+				all.Go(func() { program.NewServer(t, binary, source) })
 			}
 			all.Wait()
 		})
