@@ -25,17 +25,15 @@ import (
 //	})
 //
 // f must not end tx, and must return the errors of its statements. Its ctx ends with ctx or with
-// the lock, whichever is first. f's error is returned as it is, after everything was rolled back;
-// the same holds for its panic. nil means that the COMMIT was acknowledged. What f has finished is
-// committed, even if ctx has ended.
+// the lock. f's error is returned, or its panic goes on, after everything was rolled back. nil
+// means that the COMMIT was acknowledged. What f has finished is committed, even if ctx has ended.
 //
-// f may run twice. If the database has ended the transaction to let another one pass (a deadlock, a
-// serialization failure, a busy SQLite file), and nothing was committed, DoTx rolls back and runs f
-// again under the same lock, five times in all. It never does after a COMMIT without an answer:
-// then the error is ErrUnknown, and f's writes are there or not.
+// f may run twice: if the database has ended the transaction to let another one pass (deadlock,
+// serialization failure, busy SQLite file), and nothing was committed, DoTx rolls back and runs f
+// again, five times in all. After a COMMIT without an answer it returns ErrUnknown instead.
 //
-// Errors are otherwise those of Lock, and of Fence: ErrFenced if the lock was lost before COMMIT.
-// After DoTx has begun a transaction it never returns ErrHeld.
+// Errors are otherwise those of Lock, and of Fence: ErrFenced if the lock was lost before COMMIT,
+// or a protected table has refused what f wrote. Once a transaction has begun it is never ErrHeld.
 //
 // Options are those of Lock, with [TxOptions] and [Shared]. Reentrant is refused: a key that ctx
 // holds already is ErrDeadlock, because the transaction would wait for its own fence. Do and
@@ -288,7 +286,9 @@ func (s *section) attempt(ctx context.Context) error {
 		return s.failed("begin", err)
 	}
 	if err := s.f(ctx); err != nil {
-		s.again = s.d.Collided(err)
+		if s.again = s.d.Collided(err); sqlstore.Judge(s.d, err).As == ErrFenced {
+			err = s.failed("write in", err)
+		}
 		return err
 	}
 	end, _ := ending()

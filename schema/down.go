@@ -53,7 +53,7 @@ func Down(ctx context.Context, db DB, d dialect.Dialect) error {
 
 // Uninstall removes all tables, with every lock, result and token floor in them. Stop the clients
 // first, and afterwards fence nothing with a token from before, because new tables may grant it
-// again. Otherwise it is as Down.
+// again. Otherwise it is as Down. Both refuse with lease.ErrHeld while a table is protected.
 func Uninstall(ctx context.Context, db DB, d dialect.Dialect) error {
 	return remove(ctx, "schema.Uninstall", db, d, true)
 }
@@ -87,6 +87,9 @@ func (s *session) remove(ctx context.Context, conn *sql.Conn, all bool) error {
 		return sqlstore.CheckVersion(version)
 	}
 	present, err := s.lockTables(ctx, conn)
+	if err == nil {
+		err = s.unprotected(ctx, conn)
+	}
 	if err == nil && !all {
 		err = s.keepTokens(ctx, conn, present)
 	}

@@ -2,15 +2,19 @@ package schema_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing/fstest"
 
 	"github.com/pressly/goose/v3"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
@@ -107,4 +111,26 @@ func ExampleSQL() {
 		}
 	}
 	// Output:
+}
+
+// A migration of the application's protects its table, with this as its text.
+func ExampleProtectSQL() {
+	accounts := schema.Protection{Table: "account", Key: "account/{id}", Exempt: []string{"migrator"}}
+	up, down, err := schema.ProtectSQL(postgres.New(), accounts) // for a migration of yours
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(strings.Count(up, "DO $protect$"), strings.Count(down, "DO $protect$"))
+	// Output: 1 1
+}
+
+// A program can protect its tables when it starts.
+func ExampleProtect() {
+	ctx := context.Background()
+	var db *sql.DB // of PostgreSQL
+	accounts := schema.Protection{Table: "account", Key: "account/{id}", Exempt: []string{"migrator"}}
+	err := schema.Protect(ctx, db, postgres.New(), accounts)
+	if errors.Is(err, rowlock.ErrTable) {
+		log.Fatal(err) // it is a view, or has no column id
+	}
 }

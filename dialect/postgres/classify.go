@@ -34,8 +34,9 @@ var verdicts = map[string]sqlstore.Verdict{
 	"23": {Class: sqlstore.Refused, As: lease.ErrCorrupt},
 	// RAISE, also by a deferred constraint trigger at COMMIT, which then rolls back
 	"P0":    {Class: sqlstore.Refused, As: sqlstore.ErrRaised},
-	"22":    {Class: sqlstore.Refused}, // data
-	"42":    {Class: sqlstore.Refused}, // syntax
+	"P0RLF": {Class: sqlstore.Refused, As: lease.ErrFenced}, // a protected table's: schema.Protect
+	"22":    {Class: sqlstore.Refused},                      // data
+	"42":    {Class: sqlstore.Refused},                      // syntax
 	"26000": {Class: sqlstore.Unfit, As: errPrepared},
 	// a prepared statement is gone: DISCARD ALL, or a pooler
 	"42P05": {Class: sqlstore.Unfit, As: errPrepared}, // the name is taken: a pooler

@@ -34,8 +34,8 @@ UPDATE rowlock SET acquired_at = acquired_at + interval '1 microsecond'
   WHERE key = $1 AND home = $2 AND token >= $3 AND token < $4
 
 -- name: fence-at
--- $1 key, $2 home, $3 the first token of the epoch, $4 token
-SELECT token FROM rowlock WHERE key = $1 AND home = $2 AND token BETWEEN $3 AND $4 FOR NO KEY UPDATE
+-- $1 key, $2 home, $3 the first token of the epoch, $4 token. It always writes, as every fence.
+UPDATE rowlock SET token = $4 WHERE key = $1 AND home = $2 AND token BETWEEN $3 AND $4 RETURNING token
 
 -- name: fence-at-token
 -- $1 token, $2 key, of a row that fence-at has locked

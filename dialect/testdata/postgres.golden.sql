@@ -624,7 +624,7 @@ UPDATE /* rowlock confirm-home */ "rowlock" SET acquired_at = acquired_at + inte
   WHERE key = $1 AND home = $2 AND token >= $3 AND token < $4
 
 -- dialect/postgres/move.sql: fence-at
-SELECT /* rowlock fence-at */ token FROM "rowlock" WHERE key = $1 AND home = $2 AND token BETWEEN $3 AND $4 FOR NO KEY UPDATE
+UPDATE /* rowlock fence-at */ "rowlock" SET token = $4 WHERE key = $1 AND home = $2 AND token BETWEEN $3 AND $4 RETURNING token
 
 -- dialect/postgres/move.sql: fence-at-token
 UPDATE /* rowlock fence-at-token */ "rowlock" SET token = $1 WHERE key = $2

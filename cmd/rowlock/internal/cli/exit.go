@@ -52,7 +52,7 @@ var codes = []struct {
 		exitRefused,
 		[]error{lease.ErrTopology, lease.ErrNotDurable, lease.ErrPool, lease.ErrWrongDialect},
 	},
-	{exitUsage, []error{lease.ErrConfig, lease.ErrInvalidKey}},
+	{exitUsage, []error{lease.ErrConfig, lease.ErrInvalidKey, lease.ErrTable}},
 	{exitUnreachable, []error{
 		driver.ErrBadConn, sql.ErrConnDone, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF,
 		context.DeadlineExceeded, lease.ErrBusy, lease.ErrUnknown,

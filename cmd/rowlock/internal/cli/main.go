@@ -88,6 +88,7 @@ func (p *program) root() *cobra.Command {
 	flags.BoolVar(&p.settings.RequireTLS, "require-tls", false, "refuse to connect to another host without TLS")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print the library's warnings too")
 	root.AddCommand(p.run(), p.fence(), p.ls(), p.show(), p.waiters(), p.top(), p.watch(),
-		p.release(), p.move(), p.recall(), p.history(), p.console(), p.doctor(), p.migrate(), p.uninstall(), p.bench(), p.version())
+		p.release(), p.move(), p.recall(), p.history(), p.console(), p.doctor(), p.migrate(), p.uninstall(),
+		p.protect(), p.unprotect(), p.bench(), p.version())
 	return root
 }
