@@ -32,7 +32,6 @@ func TestADatabaseUserWithoutRightsIsSaid(t *testing.T) {
 			}
 			b.stream("page=held").until("trouble", "The database user may not read this")
 			s.Grant(name)
-			s.Exec(s.Env.DB, `GRANT SELECT ON {rowlock_member} TO `+name)
 			client, err := rowlock.Open(db, seen.Env.Dialect, nil)
 			if err != nil {
 				t.Fatal(err)

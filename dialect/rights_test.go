@@ -12,22 +12,34 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-// uses are what a program can do, with the files that have its statements. Those of a lock are not
-// repeated for what needs a client.
+// uses are what a program can do, with the set of tables that it needs and the files that have its
+// statements. Those of a lock are not repeated for what needs a client.
 var uses = []struct {
 	name  string
+	set   sqlstore.Set
 	files []string
 }{
-	{"every client: locks, queues, waits, eras, the reaper", []string{
+	{"core: every client, for locks, queues, waits, eras, the reaper", sqlstore.Core, []string{
 		"statements", "queue", "hints", "token", "cas", "era", "graph", "move",
 	}},
-	{"shared locks, besides", []string{"shared"}},
-	{"`semaphore`, besides", []string{"limit"}},
-	{"`Client.ForceRelease` and `rowlock release`, besides", []string{"force"}},
-	{"`Config.Trace`, besides", []string{"trace"}},
-	{"`once` and `oncehttp`, without locks", []string{"once"}},
-	{"`forupdate`, besides", []string{"hold"}},
-	{"`latch`, without locks", []string{"latch"}},
+	{"core: `Client.ForceRelease` and `rowlock release`, besides", sqlstore.Core, []string{"force"}},
+	{"shared: every client where the set is, besides", sqlstore.Shared, []string{"shared", "limit"}},
+	{"once: `once` and `oncehttp`, without locks", sqlstore.Once, []string{"once"}},
+	{"latch: `latch`, without locks", sqlstore.Latch, []string{"latch"}},
+	{"forupdate: `forupdate`, besides", sqlstore.ForUpdate, []string{"hold"}},
+	{"trace: `Config.Trace`, besides", sqlstore.Trace, []string{"trace"}},
+}
+
+// A database without a set has no statement that needs it, unless it is asked for what the set is
+// for.
+func TestStatementsUseTheTablesOfTheirSetAndOfCore(t *testing.T) {
+	for _, u := range uses {
+		for table := range rightsIn(t, u.files) {
+			if !slices.Contains(slices.Concat(sqlstore.SetTables[sqlstore.Core], sqlstore.SetTables[u.set]), table) {
+				t.Errorf("a statement of %s, in %v, uses %s", u.set, u.files, table)
+			}
+		}
+	}
 }
 
 var verbs = []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
@@ -122,7 +134,7 @@ func TestThePageHasTheRightsThatTheStatementsUse(t *testing.T) {
 		if strings.HasSuffix(u.name, "without locks") {
 			// What New reads before anything else: the version of the tables.
 			for _, table := range []string{"rowlock_floor", "rowlock_meta"} {
-				rights[table] = sqlstore.Settings{Effects: true}.Needs(table)
+				rights[table] = sqlstore.Settings{Lockless: true}.Needs(table)
 			}
 		}
 		name := u.name

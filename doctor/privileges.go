@@ -15,8 +15,7 @@ var features = []struct {
 	{"Open, and every lock", true, []string{
 		"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta",
 	}},
-	{"shared locks (RLock)", false, []string{"rowlock_member"}},
-	{"semaphores", false, []string{"rowlock_limit"}},
+	{"Open where keys can be shared", true, []string{"rowlock_member", "rowlock_limit"}},
 	{"latches and barriers", false, []string{"rowlock_latch", "rowlock_party"}},
 	{"package once", false, []string{"rowlock_once"}},
 	{"package forupdate", false, []string{"rowlock_hold"}},

@@ -32,9 +32,9 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 		f.raise(Critical, "there are no tables of rowlock under this prefix and schema", migrates)
 		return f, nil
 	}
-	var v sqlstore.TablesVersion
+	var sets sqlstore.Sets
 	err = x.read(ctx, func(conn *sql.Conn) error {
-		v, err = sqlstore.SchemaVersionOf(ctx, conn, x.d)
+		sets, err = sqlstore.SetsOf(ctx, conn, x.d)
 		return err
 	})
 	if errors.Is(err, lease.ErrNoSchema) || errors.Is(err, lease.ErrCorrupt) {
@@ -45,6 +45,7 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 	if err != nil {
 		return f, err
 	}
+	v := sets[sqlstore.Core]
 	version := v.At
 	f.saw("schema_version", version, meta)
 	switch {
@@ -54,7 +55,7 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 	case version < sqlstore.SchemaVersion:
 		f.raise(Critical, fmt.Sprintf("the tables are of version %d and this rowlock needs %d: Open refuses "+
 			"them", version, sqlstore.SchemaVersion), migrates)
-	case version > sqlstore.SchemaVersion && sqlstore.CheckVersion(v) != nil:
+	case version > sqlstore.SchemaVersion && sqlstore.CheckVersion(sqlstore.Core, v) != nil:
 		f.raise(Critical, fmt.Sprintf("the tables are of version %d and this rowlock knows %d: Open refuses "+
 			"them", version, sqlstore.SchemaVersion), "deploy a newer rowlock")
 	}

@@ -124,10 +124,10 @@ func TestMissingPrivilegesAreFoundWithWhatFails(t *testing.T) {
 		if !s.Is("postgres") {
 			own.wants(doctor.Info, "privileges", "EvictAfter")
 		}
-		own.wants(doctor.Info, "privileges", "RLock", "semaphores", "GRANT SELECT, INSERT")
-		s.Exec(s.Env.DB, `GRANT SELECT, INSERT, UPDATE ON {rowlock_limit} TO `+role)
-		if f := own.finding("privileges"); strings.Contains(f.Summary, "semaphores") {
-			s.Errorf("with the rights of semaphores: %+v", f)
+		own.wants(doctor.Info, "privileges", "package once", "GRANT SELECT, INSERT")
+		s.Exec(s.Env.DB, `GRANT SELECT, INSERT, UPDATE, DELETE ON {rowlock_once} TO `+role)
+		if f := own.finding("privileges"); strings.Contains(f.Summary, "package once") {
+			s.Errorf("with the rights of once: %+v", f)
 		}
 		r := own.examine(quick())
 		if r.Worst > doctor.Info {

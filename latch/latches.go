@@ -50,7 +50,7 @@ func NewContext(ctx context.Context, db dialect.DB, d dialect.Dialect, cfg *Conf
 	if err != nil {
 		return nil, err
 	}
-	s := &Latches{server: server{d: of.ForLatches()}, cfg: cfg.withDefaults()}
+	s := &Latches{server: server{d: of.Serving(sqlstore.Latch)}, cfg: cfg.withDefaults()}
 	s.kept = s.cfg.Keep
 	if err := oneline.Join(s.cfg.check(), of.CheckNames()); err != nil {
 		return nil, err
@@ -121,9 +121,6 @@ func (s *Latches) examine(ctx context.Context, db dialect.DB, conn *sql.Conn) (
 	facts, err = s.d.Probe(ctx, conn)
 	if err == nil {
 		err = sqlstore.ProbeOther(ctx, db, s.d)
-	}
-	if err == nil {
-		err = s.d.Lacking(ctx, conn)
 	}
 	if err == nil {
 		s.instance, err = sqlstore.InstanceOf(ctx, conn, s.d)

@@ -47,7 +47,7 @@ func NewContext(
 	if err != nil {
 		return nil, err
 	}
-	o := &Once{db: db, d: of.ForEffects(), cfg: cfg.withDefaults(), lines: lines{at: make(map[place]*turn)}}
+	o := &Once{db: db, d: of.Serving(sqlstore.Once), cfg: cfg.withDefaults(), lines: lines{at: make(map[place]*turn)}}
 	if err := oneline.Join(o.cfg.check(), of.CheckNames()); err != nil {
 		return nil, err
 	}

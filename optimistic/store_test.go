@@ -254,7 +254,8 @@ func TestARoleWithoutTheRightToLockWorksAndCannotSweep(t *testing.T) {
 		}
 		grant(map[string]string{
 			"rowlock_queue": "SELECT, INSERT, UPDATE, DELETE", "rowlock_wait": "SELECT, INSERT, UPDATE, DELETE",
-			"rowlock_meta": "SELECT, INSERT, UPDATE, DELETE",
+			"rowlock_meta":   "SELECT, INSERT, UPDATE, DELETE",
+			"rowlock_member": "SELECT, INSERT, UPDATE, DELETE", "rowlock_limit": "SELECT, INSERT, UPDATE",
 		})
 		if _, _, err := table.Open(t.Context(), db, e.Dialect, table.Options{Lanes: 1, Timeout: 5 * time.Second}); !errors.Is(err, lease.ErrPrivilege) {
 			t.Errorf("the store that locks rows opens with %v: the test proves nothing", err)

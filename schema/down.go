@@ -84,7 +84,7 @@ func (s *session) remove(ctx context.Context, conn *sql.Conn, all bool) error {
 	}
 	if version.At > Version || !all && 0 < version.At && version.At < first {
 		version.From = version.At // what another version has made, this one cannot know
-		return sqlstore.CheckVersion(version)
+		return sqlstore.CheckVersion(sqlstore.Core, version)
 	}
 	present, err := s.lockTables(ctx, conn)
 	if err == nil {

@@ -65,7 +65,7 @@ func (s *session) up(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	if version.At > Version || 0 < version.At && version.At < first {
-		return sqlstore.CheckVersion(version)
+		return sqlstore.CheckVersion(sqlstore.Core, version)
 	}
 	all, err := migrations(s.dialect)
 	if err != nil {
@@ -76,7 +76,8 @@ func (s *session) up(ctx context.Context, conn *sql.Conn) error {
 			return err
 		}
 	}
-	return s.dialect.ProbeTables(ctx, conn)
+	_, err = s.dialect.ProbeTables(ctx, conn)
+	return err
 }
 
 // each runs the statements of a migration one by one. A driver takes several at once only if its

@@ -205,7 +205,7 @@ func (s *session) current(ctx context.Context, db DB) bool {
 	}
 	defer conn.Close()
 	v, err := s.read(ctx, conn)
-	return err == nil && v.At >= Version && sqlstore.CheckVersion(v) == nil
+	return err == nil && v.At >= Version && sqlstore.CheckVersion(sqlstore.Core, v) == nil
 }
 
 // read returns the version of the tables, 0 if there are none. It asks the catalog first, because
@@ -217,7 +217,8 @@ func (s *session) read(ctx context.Context, conn *sql.Conn) (v sqlstore.TablesVe
 	if err != nil || !there {
 		return v, err
 	}
-	v, err = sqlstore.SchemaVersionOf(ctx, conn, s.dialect)
+	sets, err := sqlstore.SetsOf(ctx, conn, s.dialect)
+	v = sets[sqlstore.Core]
 	if errors.Is(err, lease.ErrNoSchema) {
 		err = nil // MySQL was stopped half-way: the version is what is written last
 	}

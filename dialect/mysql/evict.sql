@@ -9,11 +9,6 @@ SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = ?
 -- Replaces @late for a key that one owner holds.
 r.expires_at <= UTC_TIMESTAMP(6)
 
--- name: late-team
--- Replaces @late for a key that readers share, none of whom has a lease any more.
-r.expires_at = '9999-01-01 00:00:00' AND NOT EXISTS (SELECT 1 FROM rowlock_member AS m
-  WHERE m.`key` = r.`key` AND m.team = r.owner AND m.expires_at > UTC_TIMESTAMP(6))
-
 -- name: late-any
 -- Replaces @late for an operator, who waits for a transaction whatever the lease.
 1 = 1

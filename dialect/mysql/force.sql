@@ -34,10 +34,6 @@ WHERE `key` = ? AND (alive_until IS NULL
   OR TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) IS NULL
   OR alive_until > UTC_TIMESTAMP(6) + INTERVAL 1 DAY)
 
--- name: force-members
--- key, team
-DELETE FROM rowlock_member WHERE `key` = ? AND team = ?
-
 -- name: force-record
 -- id, operator, reason, token asked for, owner, token, note, key. The operator is what a caller
 -- claims; the session's user follows it behind a tab. USER() would be a claim too.

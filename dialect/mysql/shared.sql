@@ -191,3 +191,12 @@ LIMIT ?
 -- key, team, token. Members' fences pass side by side. Whatever ends the team skips the row.
 SELECT 1 FROM rowlock WHERE `key` = ? AND owner = ? AND token = ? AND home = @home
 LOCK IN SHARE MODE
+
+-- name: late-team
+-- Replaces @late for a key that readers share, none of whom has a lease any more.
+r.expires_at = '9999-01-01 00:00:00' AND NOT EXISTS (SELECT 1 FROM rowlock_member AS m
+  WHERE m.`key` = r.`key` AND m.team = r.owner AND m.expires_at > UTC_TIMESTAMP(6))
+
+-- name: force-members
+-- key, team
+DELETE FROM rowlock_member WHERE `key` = ? AND team = ?

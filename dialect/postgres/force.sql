@@ -33,10 +33,6 @@ DELETE FROM rowlock_queue
 WHERE key = $1 AND (alive_until IS NULL OR NOT isfinite(alive_until)
   OR alive_until > clock_timestamp() + interval '1 day' OR octet_length(waiter) <> 16)
 
--- name: force-members
--- key, team
-DELETE FROM rowlock_member WHERE key = $1 AND team = $2
-
 -- name: force-record
 -- id, operator, reason, token asked for, owner, token, note, key. The operator is what a caller
 -- claims; the session's user follows it behind a tab.

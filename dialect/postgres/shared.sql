@@ -208,3 +208,12 @@ LIMIT $1::bigint
 -- name: team-fence
 -- $1 key, $2 team, $3 token. Members' fences pass side by side. Whatever ends the team skips the row.
 SELECT 1 FROM rowlock WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home FOR SHARE
+
+-- name: late-team
+-- Replaces @late for a key that readers share, none of whom has a lease any more.
+r.expires_at = '9999-01-01 00:00:00+00' AND NOT EXISTS (SELECT 1 FROM rowlock_member AS m
+  WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp())
+
+-- name: force-members
+-- key, team
+DELETE FROM rowlock_member WHERE key = $1 AND team = $2

@@ -380,11 +380,11 @@ WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home
 SELECT value FROM rowlock_meta WHERE name = 'instance'
 
 -- name: schema-version
-SELECT value, (SELECT value FROM rowlock_meta WHERE name = 'compatible_from') FROM rowlock_meta WHERE name = 'schema_version'
+SELECT v.value, f.value, v.name FROM rowlock_meta AS v LEFT JOIN rowlock_meta AS f
+  ON f.name = replace(v.name, 'schema_version', 'compatible_from') WHERE substr(v.name, 1, 14) = 'schema_version' ORDER BY v.name
 
 -- name: complete
-SELECT (SELECT count(*) FROM rowlock_floor),
-  (SELECT count(*) FROM rowlock_meta WHERE name = 'instance')
+SELECT count(*) FROM rowlock_floor
 
 -- name: floor-lock
 -- $1 bucket

@@ -33,10 +33,6 @@ WHERE key = ? AND (typeof(alive_until) <> 'integer'
   OR alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) + 86400000
   OR typeof(waiter) <> 'blob' OR length(waiter) <> 16)
 
--- name: force-members
--- key, team
-DELETE FROM rowlock_member WHERE key = ? AND team = ?
-
 -- name: force-record
 -- id, operator, reason, token asked for, owner, token, note, key. A tab ends the operator, who is
 -- what a caller claims. Other databases add the session's user.

@@ -167,3 +167,7 @@ LIMIT ?
 -- key, team, token. A write, because it takes the file's write lock in a transaction that was begun
 -- DEFERRED.
 UPDATE rowlock SET home = home WHERE key = ? AND owner = ? AND token = ? AND home = @home RETURNING 1
+
+-- name: force-members
+-- key, team
+DELETE FROM rowlock_member WHERE key = ? AND team = ?

@@ -157,11 +157,11 @@ WHERE key = ? AND owner = ? AND token = ? AND home = @home
 SELECT value FROM rowlock_meta WHERE name = 'instance'
 
 -- name: schema-version
-SELECT value, (SELECT value FROM rowlock_meta WHERE name = 'compatible_from') FROM rowlock_meta WHERE name = 'schema_version'
+SELECT v.value, f.value, v.name FROM rowlock_meta AS v LEFT JOIN rowlock_meta AS f
+  ON f.name = replace(v.name, 'schema_version', 'compatible_from') WHERE substr(v.name, 1, 14) = 'schema_version' ORDER BY v.name
 
 -- name: complete
-SELECT (SELECT count(*) FROM rowlock_floor), (SELECT count(*) FROM rowlock_meta
-  WHERE name = 'instance')
+SELECT count(*) FROM rowlock_floor
 
 -- name: floor-lock
 -- bucket. A write, so that the transaction has the write lock from its first statement: a read that

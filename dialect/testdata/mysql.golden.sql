@@ -187,10 +187,6 @@ SELECT /* rowlock session-runs */ COUNT(*) FROM information_schema.PROCESSLIST W
 -- dialect/mysql/evict.sql: late-lease
 r.expires_at <= UTC_TIMESTAMP(6)
 
--- dialect/mysql/evict.sql: late-team
-r.expires_at = '9999-01-01 00:00:00' AND NOT EXISTS (SELECT 1 FROM `rowlock_member` AS m
-  WHERE m.`key` = r.`key` AND m.team = r.owner AND m.expires_at > UTC_TIMESTAMP(6))
-
 -- dialect/mysql/evict.sql: late-any
 1 = 1
 
@@ -257,9 +253,6 @@ DELETE /* rowlock force-tickets */ FROM `rowlock_queue`
 WHERE `key` = ? AND (alive_until IS NULL
   OR TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) IS NULL
   OR alive_until > UTC_TIMESTAMP(6) + INTERVAL 1 DAY)
-
--- dialect/mysql/force.sql: force-members
-DELETE /* rowlock force-members */ FROM `rowlock_member` WHERE `key` = ? AND team = ?
 
 -- dialect/mysql/force.sql: force-record
 INSERT /* rowlock force-record */ INTO `rowlock_forced` (`key`, `at`, id, actor, reason, asked, owner, token, note, raised)
@@ -1002,6 +995,13 @@ LIMIT ?
 SELECT /* rowlock team-fence */ 1 FROM `rowlock` WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
 LOCK IN SHARE MODE
 
+-- dialect/mysql/shared.sql: late-team
+r.expires_at = '9999-01-01 00:00:00' AND NOT EXISTS (SELECT 1 FROM `rowlock_member` AS m
+  WHERE m.`key` = r.`key` AND m.team = r.owner AND m.expires_at > UTC_TIMESTAMP(6))
+
+-- dialect/mysql/shared.sql: force-members
+DELETE /* rowlock force-members */ FROM `rowlock_member` WHERE `key` = ? AND team = ?
+
 -- dialect/mysql/statements.sql: acquire-update
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE /* rowlock acquire-update */ `rowlock` FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
@@ -1224,11 +1224,11 @@ WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
 SELECT /* rowlock instance */ value FROM `rowlock_meta` WHERE name = 'instance'
 
 -- dialect/mysql/statements.sql: schema-version
-SELECT /* rowlock schema-version */ value, (SELECT value FROM `rowlock_meta` WHERE name = 'compatible_from') FROM `rowlock_meta` WHERE name = 'schema_version'
+SELECT /* rowlock schema-version */ v.value, f.value, v.name FROM `rowlock_meta` AS v LEFT JOIN `rowlock_meta` AS f
+  ON f.name = REPLACE(v.name, 'schema_version', 'compatible_from') WHERE substr(v.name, 1, 14) = 'schema_version' ORDER BY v.name
 
 -- dialect/mysql/statements.sql: complete
-SELECT /* rowlock complete */ (SELECT count(*) FROM `rowlock_floor`),
-  (SELECT count(*) FROM `rowlock_meta` WHERE name = 'instance')
+SELECT /* rowlock complete */ count(*) FROM `rowlock_floor`
 
 -- dialect/mysql/statements.sql: floor-lock
 SELECT /* rowlock floor-lock */ floor FROM `rowlock_floor` WHERE bucket = ? FOR UPDATE
@@ -1356,7 +1356,8 @@ SELECT /* rowlock waiters */ count(*) FROM `rowlock_queue` WHERE alive_until > U
 UPDATE /* rowlock keep-tokens */ `rowlock_floor` SET floor = GREATEST(floor, (SELECT COALESCE(MAX(token), 0) FROM `rowlock`))
 
 -- schema/statements/mysql.sql: forget-version
-DELETE /* rowlock forget-version */ FROM `rowlock_meta` WHERE name IN ('schema_version', 'compatible_from')
+DELETE /* rowlock forget-version */ FROM `rowlock_meta`
+WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- schema/statements/mysql.sql: sessions
 SELECT /* rowlock sessions */ count(*) FROM information_schema.processlist

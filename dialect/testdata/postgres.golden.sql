@@ -185,10 +185,6 @@ SELECT /* rowlock session-runs */ COUNT(*) FROM pg_stat_activity WHERE pid = $1
 -- dialect/postgres/evict.sql: late-lease
 r.expires_at <= clock_timestamp()
 
--- dialect/postgres/evict.sql: late-team
-r.expires_at = '9999-01-01 00:00:00+00' AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m
-  WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp())
-
 -- dialect/postgres/evict.sql: late-any
 1 = 1
 
@@ -243,9 +239,6 @@ WHERE key = $2 AND (home = 0 OR home IS NULL OR home < -1)
 DELETE /* rowlock force-tickets */ FROM "rowlock_queue"
 WHERE key = $1 AND (alive_until IS NULL OR NOT isfinite(alive_until)
   OR alive_until > clock_timestamp() + interval '1 day' OR octet_length(waiter) <> 16)
-
--- dialect/postgres/force.sql: force-members
-DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = $1 AND team = $2
 
 -- dialect/postgres/force.sql: force-record
 INSERT /* rowlock force-record */ INTO "rowlock_forced" (key, at, id, actor, reason, asked, owner, token, note, raised)
@@ -1013,6 +1006,13 @@ LIMIT $1::bigint
 -- dialect/postgres/shared.sql: team-fence
 SELECT /* rowlock team-fence */ 1 FROM "rowlock" WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0 FOR SHARE
 
+-- dialect/postgres/shared.sql: late-team
+r.expires_at = '9999-01-01 00:00:00+00' AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m
+  WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp())
+
+-- dialect/postgres/shared.sql: force-members
+DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = $1 AND team = $2
+
 -- dialect/postgres/statements.sql: acquire-update
 UPDATE /* rowlock acquire-update */ "rowlock" AS r
 SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
@@ -1298,11 +1298,11 @@ WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
 SELECT /* rowlock instance */ value FROM "rowlock_meta" WHERE name = 'instance'
 
 -- dialect/postgres/statements.sql: schema-version
-SELECT /* rowlock schema-version */ value, (SELECT value FROM "rowlock_meta" WHERE name = 'compatible_from') FROM "rowlock_meta" WHERE name = 'schema_version'
+SELECT /* rowlock schema-version */ v.value, f.value, v.name FROM "rowlock_meta" AS v LEFT JOIN "rowlock_meta" AS f
+  ON f.name = replace(v.name, 'schema_version', 'compatible_from') WHERE substr(v.name, 1, 14) = 'schema_version' ORDER BY v.name
 
 -- dialect/postgres/statements.sql: complete
-SELECT /* rowlock complete */ (SELECT count(*) FROM "rowlock_floor"),
-  (SELECT count(*) FROM "rowlock_meta" WHERE name = 'instance')
+SELECT /* rowlock complete */ count(*) FROM "rowlock_floor"
 
 -- dialect/postgres/statements.sql: floor-lock
 SELECT /* rowlock floor-lock */ floor FROM "rowlock_floor" WHERE bucket = $1 FOR UPDATE
@@ -1432,7 +1432,8 @@ SELECT /* rowlock waiters */ count(*) FROM "rowlock_queue" WHERE alive_until > c
 UPDATE /* rowlock keep-tokens */ "rowlock_floor" SET floor = greatest(floor, (SELECT max(token) FROM "rowlock"))
 
 -- schema/statements/postgres.sql: forget-version
-DELETE /* rowlock forget-version */ FROM "rowlock_meta" WHERE name IN ('schema_version', 'compatible_from')
+DELETE /* rowlock forget-version */ FROM "rowlock_meta"
+WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- schema/statements/postgres.sql: sessions
 SELECT /* rowlock sessions */ count(*) FROM pg_stat_activity

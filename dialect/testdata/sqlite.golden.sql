@@ -179,9 +179,6 @@ WHERE key = ? AND (typeof(alive_until) <> 'integer'
   OR alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER) + 86400000
   OR typeof(waiter) <> 'blob' OR length(waiter) <> 16)
 
--- dialect/sqlite/force.sql: force-members
-DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = ? AND team = ?
-
 -- dialect/sqlite/force.sql: force-record
 INSERT /* rowlock force-record */ INTO "rowlock_forced" (key, at, id, actor, reason, asked, owner, token, note, raised)
 SELECT r.key, CAST(unixepoch('subsec') * 1000 AS INTEGER), ?, ? || char(9), ?, ?, ?, ?, ?, r.token
@@ -702,6 +699,9 @@ LIMIT ?
 -- dialect/sqlite/shared.sql: team-fence
 UPDATE /* rowlock team-fence */ "rowlock" SET home = home WHERE key = ? AND owner = ? AND token = ? AND home = 0 RETURNING 1
 
+-- dialect/sqlite/shared.sql: force-members
+DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = ? AND team = ?
+
 -- dialect/sqlite/statements.sql: look
 SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
@@ -820,11 +820,11 @@ WHERE key = ? AND owner = ? AND token = ? AND home = 0
 SELECT /* rowlock instance */ value FROM "rowlock_meta" WHERE name = 'instance'
 
 -- dialect/sqlite/statements.sql: schema-version
-SELECT /* rowlock schema-version */ value, (SELECT value FROM "rowlock_meta" WHERE name = 'compatible_from') FROM "rowlock_meta" WHERE name = 'schema_version'
+SELECT /* rowlock schema-version */ v.value, f.value, v.name FROM "rowlock_meta" AS v LEFT JOIN "rowlock_meta" AS f
+  ON f.name = replace(v.name, 'schema_version', 'compatible_from') WHERE substr(v.name, 1, 14) = 'schema_version' ORDER BY v.name
 
 -- dialect/sqlite/statements.sql: complete
-SELECT /* rowlock complete */ (SELECT count(*) FROM "rowlock_floor"), (SELECT count(*) FROM "rowlock_meta"
-  WHERE name = 'instance')
+SELECT /* rowlock complete */ count(*) FROM "rowlock_floor"
 
 -- dialect/sqlite/statements.sql: floor-lock
 UPDATE /* rowlock floor-lock */ "rowlock_floor" SET floor = floor WHERE bucket = ? RETURNING floor
@@ -918,7 +918,8 @@ SELECT /* rowlock waiters */ count(*) FROM "rowlock_queue" WHERE alive_until > C
 UPDATE /* rowlock keep-tokens */ "rowlock_floor" SET floor = max(floor, (SELECT coalesce(max(token), 0) FROM "rowlock"))
 
 -- schema/statements/sqlite.sql: forget-version
-DELETE /* rowlock forget-version */ FROM "rowlock_meta" WHERE name IN ('schema_version', 'compatible_from')
+DELETE /* rowlock forget-version */ FROM "rowlock_meta"
+WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- schema/statements/sqlite.sql: commit
 COMMIT /* rowlock commit */

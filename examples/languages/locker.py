@@ -28,7 +28,7 @@ class Database:
         parts = re.split(r"-- name: (.*)\n", re.sub(r"(?<!:):(\w+)", parameter, text))[1:]
         self.sql = dict(zip(parts[::2], parts[1::2]))
         for setting in self.sql["session"].split(";"): self.execute(setting)
-        version, oldest = map(int, self.execute(self.sql["schema-version"])[0])
+        version, oldest = map(int, self.execute(self.sql["schema-version"])[0][:2])
         if not oldest <= 3 <= version: raise RuntimeError(f"tables of version {version}, for {oldest} and later: I am 3")
     def execute(self, sql, values=()):
         cursor = self.connection.cursor()

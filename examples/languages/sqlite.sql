@@ -11,7 +11,8 @@ PRAGMA busy_timeout = 1000;
 PRAGMA synchronous = FULL
 
 -- name: schema-version
-SELECT value, (SELECT value FROM rowlock_meta WHERE name = 'compatible_from') FROM rowlock_meta WHERE name = 'schema_version'
+SELECT v.value, f.value, v.name FROM rowlock_meta AS v LEFT JOIN rowlock_meta AS f
+  ON f.name = replace(v.name, 'schema_version', 'compatible_from') WHERE substr(v.name, 1, 14) = 'schema_version' ORDER BY v.name
 
 -- name: look
 SELECT CASE WHEN home <> 0 THEN 4

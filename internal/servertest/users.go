@@ -43,14 +43,17 @@ func (s *Scene) User() (name string, seen *Scene) {
 	return name, &Scene{s.T, &e}
 }
 
-// Needed are the privileges of a database user, table by table: all that a client needs, and
-// nothing else.
+// Needed are the privileges of a database user, table by table: all that a client needs
+// where readers share keys, and nothing else.
 var Needed = map[string][]string{
 	"rowlock":       {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_floor": {"SELECT", "UPDATE"},
 	"rowlock_queue": {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_wait":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_meta":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
+
+	"rowlock_member": {"SELECT", "INSERT", "UPDATE", "DELETE"},
+	"rowlock_limit":  {"SELECT", "INSERT", "UPDATE"},
 }
 
 // Grant grants a database user what it needs.

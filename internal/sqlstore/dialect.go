@@ -127,26 +127,11 @@ func (d *Dialect) Unswept() *Dialect {
 	return d.again(s)
 }
 
-// ForEffects returns the same dialect for package once.
-func (d *Dialect) ForEffects() *Dialect {
+// Serving returns the same dialect for a package that needs one more set. once and latch lock no
+// key.
+func (d *Dialect) Serving(set Set) *Dialect {
 	s := d.settings
-	s.Effects, s.Lockless = true, true // MySQL hides a table without rights, and it looked missing
-	s.Besides = []string{"rowlock_once"}
-	return d.again(s)
-}
-
-// ForLatches returns the same dialect for package latch.
-func (d *Dialect) ForLatches() *Dialect {
-	s := d.settings
-	s.Effects, s.Lockless = true, true
-	s.Besides = []string{"rowlock_latch", "rowlock_party"}
-	return d.again(s)
-}
-
-// Besides returns the same dialect for a user of one more table.
-func (d *Dialect) Besides(table string) *Dialect {
-	s := d.settings
-	s.Besides = []string{table}
+	s.Set, s.Lockless = set, set != ForUpdate
 	return d.again(s)
 }
 

@@ -36,13 +36,11 @@ type Settings struct {
 	Pooled bool
 	// Unswept says that the user need not have the rights that only sweeping needs.
 	Unswept bool
-	// Effects says that the user reads what the tables of locks say of their version, and nothing
-	// else.
-	Effects bool
-	// Lockless says that the user need not even see the tables of locks.
+	// Lockless says that the user reads what the tables of locks say of their version, and need not
+	// even see the others.
 	Lockless bool
-	// Besides are tables that the probe looks at besides those of locks.
-	Besides []string
+	// Set is what the user needs besides Core. Empty: nothing.
+	Set Set
 	// Identity is that of the client, for sessions that can show it. Empty: host/pid/program.
 	Identity string
 	// Missing is the number of the first option that was nil: 1 for the first. 0: none was.

@@ -6,18 +6,12 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
-
-// SchemaVersion is the version of rowlock's tables that this version of rowlock works with, and
-// FirstVersion the first that is released.
-const SchemaVersion, FirstVersion = 3, 3
 
 // Facts is what a probe learned.
 type Facts struct {
@@ -28,6 +22,8 @@ type Facts struct {
 	// RowSecurity names the tables of which the server may hide rows from this user, with the cure;
 	// "": none.
 	RowSecurity string
+	// Sets are the sets of tables that the database has.
+	Sets Sets
 }
 
 // Hidden returns err with the reason that comes before all others, if the server may hide rows from
@@ -39,22 +35,17 @@ func (f Facts) Hidden(err error) error {
 	return fmt.Errorf("%w: %s: %w", lease.ErrPrivilege, f.RowSecurity, err)
 }
 
-// tables are those that every client uses. Package once has one more.
-var tables = []string{
-	"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta",
-}
-
 // Probe checks the server and then the tables; see Database.Server.
 func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (Facts, error) {
 	facts, err := d.Server(ctx, conn)
 	if err == nil && d.RowSecurity != nil {
-		facts.RowSecurity, err = d.RowSecurity(ctx, conn, d.settings.tables())
+		facts.RowSecurity, err = d.RowSecurity(ctx, conn, d.settings.tables(Sets{Shared: {}}))
 	}
 	if facts.RowSecurity != "" {
 		facts.Warnings = append(facts.Warnings, facts.RowSecurity)
 	}
 	if err == nil {
-		err = d.ProbeTables(ctx, conn)
+		facts.Sets, err = d.ProbeTables(ctx, conn)
 		if err != nil && facts.RowSecurity != "" {
 			return facts, facts.Hidden(err)
 		}
@@ -111,20 +102,42 @@ func ProbeOther(ctx context.Context, pool Pool, d *Dialect) error {
 	return oneline.Join(d.ProbePool(ctx, conn), conn.Close())
 }
 
-// ProbeTables looks at each of rowlock's tables. It returns an error if one is missing, or a row
-// that the migrations write, or if this code does not know their version.
-func (d *Dialect) ProbeTables(ctx context.Context, conn *sql.Conn) error {
-	for _, table := range d.settings.tables() {
+// ProbeTables looks at each of the tables that the user needs, and returns which sets there are. Its
+// error says that a table is missing, or a row that the migrations write, or that this code does
+// not know their version, or that the user has no right to a set.
+func (d *Dialect) ProbeTables(ctx context.Context, conn *sql.Conn) (Sets, error) {
+	core := d.settings.core()
+	for _, table := range core {
 		if err := d.probeTable(ctx, conn, table); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	version, err := SchemaVersionOf(ctx, conn, d)
-	if err == nil {
-		err = CheckVersion(version)
+	sets, err := SetsOf(ctx, conn, d)
+	for _, set := range append([]Set{Core}, d.settings.besides(sets)...) {
+		if err == nil {
+			err = sets.Need(set)
+		}
+	}
+	for _, table := range d.settings.tables(sets)[len(core):] {
+		if err == nil {
+			err = d.probeRights(ctx, conn, table)
+		}
 	}
 	if err == nil {
 		err = checkComplete(ctx, conn, d, d.Names().Prefix)
+	}
+	return sets, err
+}
+
+// probeRights looks at a table that no statement is tried on.
+func (d *Dialect) probeRights(ctx context.Context, conn *sql.Conn, table string) error {
+	err := d.probeTable(ctx, conn, table)
+	if err != nil {
+		return err
+	}
+	lacks, err := d.Lacks(ctx, conn, table)
+	if err == nil && len(lacks) > 0 {
+		err = d.Lacking(ctx, conn)
 	}
 	return err
 }
@@ -140,92 +153,35 @@ func (d *Dialect) probeTable(ctx context.Context, conn *sql.Conn, table string) 
 	return err
 }
 
-// TablesVersion is the version of tables, and the oldest version of the code that may use them.
-type TablesVersion struct{ At, From int }
-
-// SchemaVersionOf reads the version of rowlock's tables.
-func SchemaVersionOf(ctx context.Context, conn *sql.Conn, d Texts) (v TablesVersion, err error) {
-	var at, from []byte
-	err = conn.QueryRowContext(ctx, d.Text("schema-version")).Scan(&at, &from)
-	if err == sql.ErrNoRows {
-		return v, fmt.Errorf("%w: rowlock_meta has no schema_version; run schema.Migrate", lease.ErrNoSchema)
-	}
-	if err != nil {
-		return v, err
-	}
-	if v.At, err = strconv.Atoi(string(at)); err != nil {
-		return v, fmt.Errorf("%w: rowlock_meta says schema_version %q, which is no number; set it to the "+
-			"version the tables have", lease.ErrCorrupt, at)
-	}
-	v.From = compatibleFrom(from, v.At)
-	return v, nil
-}
-
-// compatibleFrom returns the number of that row, or none if there is no row. Tables without a
-// number there are for no code.
-func compatibleFrom(text []byte, none int) int {
-	n, err := strconv.Atoi(string(text))
-	switch {
-	case text == nil:
-		return none
-	case err != nil:
-		return math.MaxInt
-	}
-	return n
-}
+// Never the advice to make the tables anew: the tokens of every key would begin again.
+const restore = "the rows were deleted, or are hidden from this user; restore them from a backup, with " +
+	"floors above every token that was granted"
 
 // InstanceOf reads what tells these tables from any others.
 func InstanceOf(ctx context.Context, conn *sql.Conn, d Texts) (string, error) {
-	var value sql.NullString
+	var value string
 	err := conn.QueryRowContext(ctx, d.Text("instance")).Scan(&value)
-	if err == nil && value.String == "" {
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		err = fmt.Errorf("%w: rowlock_meta has no instance: %s", lease.ErrNoSchema, restore)
+	case err == nil && value == "":
 		err = fmt.Errorf("%w: rowlock_meta has an empty instance; set it to a UUID of random bytes",
 			lease.ErrCorrupt)
 	}
-	return value.String, err
+	return value, err
 }
 
 // checkComplete returns an error that wraps lease.ErrNoSchema if a row is missing that the
 // migration writes: a key whose bucket has no floor could never be created. A deleted floor cannot
 // be created again, because its tokens would restart.
 func checkComplete(ctx context.Context, conn *sql.Conn, d Texts, prefix string) error {
-	var floors, instances int
-	if err := conn.QueryRowContext(ctx, d.Text("complete")).Scan(&floors, &instances); err != nil {
-		return err
+	var floors int
+	err := conn.QueryRowContext(ctx, d.Text("complete")).Scan(&floors)
+	if err == nil && floors != lease.Buckets {
+		err = fmt.Errorf("%w: %srowlock_floor has %d rows instead of %d: %s", lease.ErrNoSchema, prefix,
+			floors, lease.Buckets, restore)
 	}
-	// Never the advice to make the tables anew: the tokens of every key would begin again.
-	const cure = "the rows were deleted, or are hidden from this user; restore them from a backup, with " +
-		"floors above every token that was granted"
-	switch {
-	case floors != lease.Buckets:
-		return fmt.Errorf("%w: %srowlock_floor has %d rows instead of %d: %s", lease.ErrNoSchema,
-			prefix, floors, lease.Buckets, cure)
-	case instances != 1:
-		return fmt.Errorf("%w: %srowlock_meta has no instance: %s", lease.ErrNoSchema, prefix, cure)
-	}
-	return nil
-}
-
-// CheckVersion returns an error that wraps lease.ErrSchemaVersion unless this code may use the
-// tables: older ones it refuses, and newer ones if they do.
-func CheckVersion(v TablesVersion) error {
-	switch {
-	case 0 < v.At && v.At < FirstVersion:
-		return fmt.Errorf("%w: the tables are version %d, of a rowlock that was never released: stop its "+
-			"clients, remove them (schema.Uninstall), and run schema.Migrate", lease.ErrSchemaVersion, v.At)
-	case v.At < SchemaVersion:
-		return fmt.Errorf("%w: the tables are version %d and this rowlock needs %d; run schema.Migrate",
-			lease.ErrSchemaVersion, v.At, SchemaVersion)
-	case v.At > SchemaVersion && v.From > SchemaVersion:
-		return fmt.Errorf("%w: the tables are version %d and this rowlock knows only %d; upgrade rowlock",
-			lease.ErrSchemaVersion, v.At, SchemaVersion)
-	}
-	return nil
-}
-
-// CheckFrom is CheckVersion of tables that are open, by their compatible_from.
-func CheckFrom(text []byte) error {
-	return CheckVersion(TablesVersion{At: max(SchemaVersion, compatibleFrom(text, 0)), From: SchemaVersion + 1})
+	return err
 }
 
 // IsRefusal reports whether a probe has refused the server or its tables. Such an error names the

@@ -11,8 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// needs are the rights of a database user who locks, table by table, and of one who uses packages
-// forupdate and once.
+// needs are the rights of a database user, table by table.
 var needs = map[string][]string{
 	"rowlock":       {"SELECT", "INSERT", "UPDATE", "DELETE"},
 	"rowlock_floor": {"SELECT", "UPDATE"},
@@ -32,9 +31,6 @@ var needs = map[string][]string{
 	"rowlock_party": {"SELECT", "INSERT", "UPDATE", "DELETE"},
 }
 
-// locking are the tables that package once does not use.
-var locking = []string{"rowlock", "rowlock_queue", "rowlock_wait"}
-
 // sweeping are the rights that only sweeping needs, if a floor is read without a lock.
 var sweeping = map[string]string{"rowlock": "DELETE", "rowlock_floor": "UPDATE"}
 
@@ -42,9 +38,7 @@ var sweeping = map[string]string{"rowlock": "DELETE", "rowlock_floor": "UPDATE"}
 func (s Settings) Needs(table string) []string {
 	rights := needs[table]
 	switch {
-	case s.Effects && slices.Contains(locking, table):
-		return nil
-	case s.Effects && (table == "rowlock_floor" || table == "rowlock_meta"):
+	case s.Lockless && (table == "rowlock_floor" || table == "rowlock_meta"):
 		return []string{"SELECT"}
 	case s.Unswept && sweeping[table] != "":
 		return slices.DeleteFunc(slices.Clone(rights), func(r string) bool { return r == sweeping[table] })
@@ -52,19 +46,51 @@ func (s Settings) Needs(table string) []string {
 	return rights
 }
 
-// tables are those that the probe looks at. A user of package once need not see who waits.
-func (s Settings) tables() []string {
-	all := append(slices.Clone(tables), s.Besides...)
-	return slices.DeleteFunc(all, func(t string) bool {
-		return s.Effects && t == "rowlock_wait" || s.Lockless && slices.Contains(locking, t)
-	})
+// core are the tables of Core that Open looks at. MySQL hides a table from a user without rights on
+// it, so that it would look missing to one who locks nothing.
+func (s Settings) core() []string {
+	if s.Lockless {
+		return []string{"rowlock_floor", "rowlock_meta"}
+	}
+	return []string{"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta"}
+}
+
+// besides are the sets that the user needs besides Core. A client that locks needs Shared wherever
+// it is, because it meets keys that readers have left.
+func (s Settings) besides(has Sets) (sets []Set) {
+	if s.Set != "" {
+		sets = append(sets, s.Set)
+	}
+	if _, shared := has[Shared]; shared && !s.Lockless {
+		sets = append(sets, Shared)
+	}
+	return sets
+}
+
+// tables are those that Open looks at.
+func (s Settings) tables(has Sets) []string {
+	all := s.core()
+	for _, set := range s.besides(has) {
+		all = append(all, SetTables[set]...)
+	}
+	return all
+}
+
+// found is tables of the database's own sets, as far as the user may read which there are.
+func (d *Dialect) found(ctx context.Context, conn *sql.Conn) []string {
+	var has Sets
+	lacks, err := d.Lacks(ctx, conn, "rowlock_meta") // a refusal would end a transaction
+	if err == nil && !slices.Contains(lacks, "SELECT") {
+		has, _ = SetsOf(ctx, conn, d)
+	}
+	return d.settings.tables(has)
 }
 
 // Lacking returns an error that wraps lease.ErrPrivilege and names every right that the user lacks
 // on every table, so that they can be granted at once. It is nil if none is found missing.
 func (d *Dialect) Lacking(ctx context.Context, conn *sql.Conn) error {
 	var lacks, grants []string
-	for _, table := range d.settings.tables() {
+	for _, table := range d.found(ctx, conn) {
 		rights, err := d.Lacks(ctx, conn, table)
 		if err != nil {
 			return err
@@ -94,7 +120,7 @@ func (d *Dialect) hidden(ctx context.Context, conn *sql.Conn, table string) bool
 		rights, err := d.Lacks(ctx, conn, table)
 		return err == nil && len(rights) > 0 && len(rights) == len(d.settings.Needs(table))
 	}
-	return whole(table) && slices.ContainsFunc(d.settings.tables(), func(t string) bool { return !whole(t) })
+	return whole(table) && slices.ContainsFunc(d.settings.core(), func(t string) bool { return !whole(t) })
 }
 
 // orLacking returns what Lacking finds missing, and otherwise err.
@@ -123,7 +149,7 @@ func ExplainPrivilege(ctx context.Context, pool Pool, d *Dialect, err error) err
 // rights names what the user needs on every table.
 func (d *Dialect) rights() string {
 	var all []string
-	for _, table := range d.settings.tables() {
+	for _, table := range d.settings.tables(nil) {
 		if rights := d.settings.Needs(table); len(rights) > 0 {
 			all = append(all, strings.Join(rights, ", ")+" on "+d.Names().Prefix+table)
 		}

@@ -2,7 +2,6 @@ package table
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -66,17 +65,17 @@ func (s *Store) blockers(
 	}
 }
 
-// lateAs says how key may have expired: as a shared one if a team without a live member holds it. A
-// user who may not read members shares no keys.
+// lateAs says how key may have expired: as a shared one if a team without a live member holds it.
 func (s *Store) lateAs(ctx context.Context, key string) (sqlstore.Expired, error) {
+	late := sqlstore.Expired{Key: key, Why: sqlstore.LateLease}
+	if s.sets.Need(sqlstore.Shared) != nil {
+		return late, nil
+	}
 	teams, err := s.teams(ctx, []string{key})
-	if errors.Is(err, lease.ErrPrivilege) {
-		err = nil
-	}
 	if t, shared := teams[key]; shared && t.members == 0 {
-		return sqlstore.Expired{Key: key, Why: sqlstore.LateTeam}, err
+		late.Why = sqlstore.LateTeam
 	}
-	return sqlstore.Expired{Key: key, Why: sqlstore.LateLease}, err
+	return late, err
 }
 
 // endBlockers looks until the wait ends, which is for one reader after the other.

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ var _ lease.Limiter = (*Store)(nil)
 
 // MakeLimit makes the limit's row unless there is one.
 func (s *Store) MakeLimit(ctx context.Context, l lease.Limit) (lease.Limit, error) {
-	if err := l.Check(); err != nil {
+	if err := cmp.Or(l.Check(), s.sets.Need(sqlstore.Shared)); err != nil {
 		return l, err
 	}
 	found, err := ask(ctx, s.engine, about{conn.Acquire, "make limit", l.Name},
@@ -37,7 +38,7 @@ func (s *Store) MakeLimit(ctx context.Context, l lease.Limit) (lease.Limit, erro
 
 // Resize begins a generation of the limit.
 func (s *Store) Resize(ctx context.Context, l lease.Limit) error {
-	if err := l.Check(); err != nil {
+	if err := cmp.Or(l.Check(), s.sets.Need(sqlstore.Shared)); err != nil {
 		return err
 	}
 	found, err := ask(ctx, s.engine, about{conn.Acquire, "resize limit", l.Name},
@@ -61,10 +62,7 @@ type within struct {
 func (s *Store) AcquireWithin(
 	ctx context.Context, l lease.Limit, reqs []lease.AcquireRequest, n int,
 ) ([]lease.Acquired, error) {
-	if err := l.CheckSlots(reqs, n); err != nil {
-		return nil, err
-	}
-	if err := seam.CheckAny(reqs, n); err != nil {
+	if err := cmp.Or(l.CheckSlots(reqs, n), seam.CheckAny(reqs, n), s.sets.Need(sqlstore.Shared)); err != nil {
 		return nil, err
 	}
 	changes := changesOf(reqs)

@@ -66,6 +66,7 @@ func (s *Store) examine(ctx context.Context, db conn.DB, conn *sql.Conn, o Optio
 	facts sqlstore.Facts, err error,
 ) {
 	facts, err = s.d.Probe(ctx, conn)
+	s.sets = facts.Sets
 	if err == nil {
 		err = sqlstore.ProbeOther(ctx, db, s.d)
 	}

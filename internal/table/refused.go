@@ -127,10 +127,8 @@ func (s *Store) unveil(ctx context.Context, all []string, out []lease.Acquired) 
 		}
 		t, found := teams[all[i]]
 		switch {
-		case err != nil && !errors.Is(err, lease.ErrPrivilege):
+		case err != nil:
 			out[i] = failed(out[i], err)
-		case err != nil: // this user may not see the members; the key is held as far as it knows
-			out[i].Holder = lease.Holder{Shared: true}
 		case !found || t.members == 0:
 			out[i] = lease.Acquired{Possible: true, Locked: true, Doubtful: out[i].Doubtful}
 		default:

@@ -9,17 +9,18 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 var _ lease.Sharer = (*Store)(nil)
 
-// shares refuses a store whose rows are no locks by themselves.
+// shares refuses a store whose rows are no locks by themselves, and tables without members.
 func (s *Store) shares() error {
 	if s.optimistic || s.d.Names().Home != lease.HomeTable {
 		return fmt.Errorf("%w: its keys cannot be shared", lease.ErrUnsupported)
 	}
-	return nil
+	return s.sets.Need(sqlstore.Shared)
 }
 
 // Share makes members, in one statement for all requests of one note that come together, and looks

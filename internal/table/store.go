@@ -12,7 +12,8 @@ import (
 // Store keeps leases as rows.
 type Store struct {
 	*engine
-	instance string // of the tables
+	instance string        // of the tables
+	sets     sqlstore.Sets // that the tables have
 	hints    hints
 	desk     desk
 	single   bool         // one lane

@@ -94,18 +94,15 @@ func (s *Store) unveilRecords(
 		return records, nil
 	}
 	teams, err := s.teams(ctx, keys)
-	if err != nil && !errors.Is(err, lease.ErrPrivilege) {
+	if err != nil {
 		return nil, err
 	}
 	out := records[:0]
 	for _, r := range records {
 		if r.Err == nil && isTeam(r) {
 			t, found := teams[r.Key]
-			r.Shared, r.Held = true, err != nil || found && t.members > 0
-			r.Members, r.Remaining, r.Wished = t.members, t.remaining, t.refuses
-			if err == nil {
-				r.Note = t.note
-			}
+			r.Shared, r.Held = true, found && t.members > 0
+			r.Members, r.Remaining, r.Wished, r.Note = t.members, t.remaining, t.refuses, t.note
 		}
 		if r.Held || !f.Held {
 			out = append(out, r)
@@ -176,9 +173,6 @@ func (s *Store) sweepMembers(ctx context.Context, o lease.SweepOptions) error {
 			})
 		if err == nil {
 			err = s.dropMembers(ctx, dead)
-		}
-		if errors.Is(err, lease.ErrPrivilege) {
-			return nil // a user who shares no keys need not have the right to
 		}
 		if err != nil {
 			return err

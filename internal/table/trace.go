@@ -17,7 +17,7 @@ var _ lease.Tracer = (*Store)(nil)
 
 // WriteTrace is one transaction. It is tried once, because a second try might add the events twice.
 func (s *Store) WriteTrace(ctx context.Context, events []lease.TraceEvent) error {
-	if err := lease.CheckTrace(events); err != nil || len(events) == 0 {
+	if err := cmp.Or(lease.CheckTrace(events), s.sets.Need(sqlstore.Trace)); err != nil || len(events) == 0 {
 		return err
 	}
 	return s.trace(ctx, "write the trace", "", "is the table locked?",
@@ -90,6 +90,9 @@ func (s *Store) trace(
 	ctx context.Context, verb, key, slow string,
 	f func(context.Context, *conn.Session) error,
 ) error {
+	if err := s.sets.Need(sqlstore.Trace); err != nil {
+		return err
+	}
 	if n := s.desk.needs; n > 0 {
 		return fmt.Errorf("%w: %s: the pool has no connection to spare: MaxOpenConns must be at least %d",
 			lease.ErrPool, sqlstore.What(verb, key), n)

@@ -69,7 +69,8 @@ UPDATE rowlock_floor SET floor = GREATEST(floor, (SELECT COALESCE(MAX(token), 0)
 
 -- name: forget-version
 -- It goes first, because MySQL undoes no DROP: a version never says more than there is.
-DELETE FROM rowlock_meta WHERE name IN ('schema_version', 'compatible_from')
+DELETE FROM rowlock_meta
+WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- name: sessions
 -- As far as the user may see them.

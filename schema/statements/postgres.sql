@@ -67,7 +67,8 @@ SELECT count(*) FROM rowlock_queue WHERE alive_until > clock_timestamp()
 UPDATE rowlock_floor SET floor = greatest(floor, (SELECT max(token) FROM rowlock))
 
 -- name: forget-version
-DELETE FROM rowlock_meta WHERE name IN ('schema_version', 'compatible_from')
+DELETE FROM rowlock_meta
+WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- name: sessions
 -- Of the sessions of other users the kind may be hidden.

@@ -45,7 +45,8 @@ SELECT count(*) FROM rowlock_queue WHERE alive_until > CAST(unixepoch('subsec') 
 UPDATE rowlock_floor SET floor = max(floor, (SELECT coalesce(max(token), 0) FROM rowlock))
 
 -- name: forget-version
-DELETE FROM rowlock_meta WHERE name IN ('schema_version', 'compatible_from')
+DELETE FROM rowlock_meta
+WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- name: commit
 COMMIT

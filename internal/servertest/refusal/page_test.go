@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,28 +42,28 @@ func ofPage(t *testing.T) map[string][][2]string {
 	return all
 }
 
-const everyClient = "every client: locks, queues, waits, eras, the reaper"
+const (
+	everyClient = "core: every client, for locks, queues, waits, eras, the reaper"
+	sharing     = "shared: every client where the set is, besides"
+)
 
-// inUse does what each row of the page is about, each time with a key of its own: one that a use
-// without all of its rights has left shared stays so for a user who may not read members.
+// inUse does what each row of the page is about, each time with a key of its own.
 var inUse = map[string]func(ctx context.Context, db *sql.DB, d dialect.Dialect) error{
 	everyClient: func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 		return asClient(ctx, db, d, nil, func(c *rowlock.Client) error {
 			return c.Do(ctx, lease.NewOwner().String(), func(context.Context, *rowlock.Lock) error { return nil })
 		})
 	},
-	"shared locks, besides": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
+	sharing: func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 		return asClient(ctx, db, d, nil, func(c *rowlock.Client) error {
-			l, err := c.RLock(ctx, lease.NewOwner().String())
+			name := lease.NewOwner().String()
+			l, err := c.RLock(ctx, name)
+			if err == nil {
+				err = l.Unlock(ctx)
+			}
 			if err != nil {
 				return err
 			}
-			return l.Unlock(ctx)
-		})
-	},
-	"`semaphore`, besides": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
-		return asClient(ctx, db, d, nil, func(c *rowlock.Client) error {
-			name := lease.NewOwner().String()
 			if _, err := semaphore.New(c, name, 2); err != nil {
 				return err
 			}
@@ -77,7 +78,7 @@ var inUse = map[string]func(ctx context.Context, db *sql.DB, d dialect.Dialect) 
 			return p.Release(ctx)
 		})
 	},
-	"`Client.ForceRelease` and `rowlock release`, besides": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
+	"core: `Client.ForceRelease` and `rowlock release`, besides": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 		return asClient(ctx, db, d, nil, func(c *rowlock.Client) error {
 			key := lease.NewOwner().String()
 			l, err := c.Lock(ctx, key)
@@ -93,7 +94,7 @@ var inUse = map[string]func(ctx context.Context, db *sql.DB, d dialect.Dialect) 
 			return err
 		})
 	},
-	"`once` and `oncehttp`, without locks": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
+	"once: `once` and `oncehttp`, without locks": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 		o, err := once.New(db, d, nil)
 		if err != nil {
 			return err
@@ -105,7 +106,7 @@ var inUse = map[string]func(ctx context.Context, db *sql.DB, d dialect.Dialect) 
 		}
 		return err
 	},
-	"`forupdate`, besides": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
+	"forupdate: `forupdate`, besides": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 		s, err := forupdate.New(db, d)
 		if err != nil {
 			return err
@@ -122,7 +123,7 @@ var inUse = map[string]func(ctx context.Context, db *sql.DB, d dialect.Dialect) 
 		}
 		return l.Unlock(ctx)
 	},
-	"`latch`, without locks": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
+	"latch: `latch`, without locks": func(ctx context.Context, db *sql.DB, d dialect.Dialect) error {
 		l, err := latch.New(db, d, nil)
 		if err != nil {
 			return err
@@ -153,9 +154,11 @@ func TestTheRightsOfThePageAreThoseThatAUseNeeds(t *testing.T) {
 					s.Fatalf("docs/schema.md has no row for %q", use)
 				}
 				own := rights[use]
-				all := own
-				if strings.HasSuffix(use, "besides") {
-					all = append(all[:len(all):len(all)], rights[everyClient]...)
+				all := slices.Concat(rights[everyClient], rights[sharing])
+				if strings.HasSuffix(use, "without locks") {
+					all = own
+				} else if use != everyClient && use != sharing {
+					all = append(all, own...)
 				}
 				for _, r := range all {
 					s.Exec(s.Env.DB, `GRANT `+r[1]+` ON {`+r[0]+`} TO `+name)
@@ -177,9 +180,6 @@ func eachMissing(s, seen *servertest.Scene, name string, own [][2]string,
 ) {
 	s.Helper()
 	for _, r := range own {
-		if strings.HasPrefix(r[0], "rowlock_member") && len(own) > 1 {
-			continue // only the forced release of a shared key needs it
-		}
 		for right := range strings.SplitSeq(r[1], ", ") {
 			if r[0] == "rowlock_hold" && right == "UPDATE" && s.Env.Driver == "mysql" {
 				continue // only PostgreSQL's statements update it

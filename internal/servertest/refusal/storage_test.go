@@ -192,9 +192,9 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 			mock.ExpectQuery("information_schema.tables").WillReturnRows(
 				sqlmock.NewRows([]string{"engine"}).AddRow("InnoDB"))
 		}
-		mock.ExpectQuery("schema_version").WillReturnRows(sqlmock.NewRows([]string{"value", "from"}).AddRow("3", nil))
+		mock.ExpectQuery("schema_version").WillReturnRows(sqlmock.NewRows([]string{"value", "from", "name"}).AddRow("3", nil, "schema_version"))
 		mock.ExpectQuery("count").WillReturnRows(
-			sqlmock.NewRows([]string{"floors", "instances"}).AddRow(256, 1))
+			sqlmock.NewRows([]string{"floors"}).AddRow(256))
 		conn, err := db.Conn(t.Context())
 		s.OK(err)
 		defer conn.Close()

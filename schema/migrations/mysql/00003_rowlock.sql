@@ -174,6 +174,13 @@ INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('instance', UUID());
 
 INSERT IGNORE INTO rowlock_meta (name, start, since) VALUES ('eras', 0, UTC_TIMESTAMP(6));
 
+INSERT IGNORE INTO rowlock_meta (name, value) VALUES
+    ('compatible_from/shared', '3'), ('schema_version/shared', '3'),
+    ('compatible_from/once', '3'), ('schema_version/once', '3'),
+    ('compatible_from/latch', '3'), ('schema_version/latch', '3'),
+    ('compatible_from/forupdate', '3'), ('schema_version/forupdate', '3'),
+    ('compatible_from/trace', '3'), ('schema_version/trace', '3');
+
 INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('compatible_from', '3');
 
 INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '3');

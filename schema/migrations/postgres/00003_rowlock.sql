@@ -207,6 +207,13 @@ INSERT INTO rowlock_meta (name, value) VALUES ('instance', CAST(gen_random_uuid(
 
 INSERT INTO rowlock_meta (name, start, since) VALUES ('eras', 0, clock_timestamp()) ON CONFLICT (name) DO NOTHING;
 
+INSERT INTO rowlock_meta (name, value) VALUES
+    ('compatible_from/shared', '3'), ('schema_version/shared', '3'),
+    ('compatible_from/once', '3'), ('schema_version/once', '3'),
+    ('compatible_from/latch', '3'), ('schema_version/latch', '3'),
+    ('compatible_from/forupdate', '3'), ('schema_version/forupdate', '3'),
+    ('compatible_from/trace', '3'), ('schema_version/trace', '3');
+
 INSERT INTO rowlock_meta (name, value) VALUES ('compatible_from', '3') ON CONFLICT (name) DO NOTHING;
 
 INSERT INTO rowlock_meta (name, value) VALUES ('schema_version', '3') ON CONFLICT (name) DO NOTHING;

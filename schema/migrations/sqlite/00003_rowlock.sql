@@ -178,6 +178,13 @@ INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('instance', lower(print
 INSERT OR IGNORE INTO rowlock_meta (name, start, since)
 VALUES ('eras', 0, CAST(unixepoch('subsec') * 1000 AS INTEGER));
 
+INSERT INTO rowlock_meta (name, value) VALUES
+    ('compatible_from/shared', '3'), ('schema_version/shared', '3'),
+    ('compatible_from/once', '3'), ('schema_version/once', '3'),
+    ('compatible_from/latch', '3'), ('schema_version/latch', '3'),
+    ('compatible_from/forupdate', '3'), ('schema_version/forupdate', '3'),
+    ('compatible_from/trace', '3'), ('schema_version/trace', '3');
+
 INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('compatible_from', '3');
 
 INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '3');
