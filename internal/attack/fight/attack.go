@@ -55,6 +55,9 @@ func attack(ctx context.Context, s settings) (err error) {
 	if err := r.database.Counters(ctx, r.db, r.allKeys()); err != nil {
 		return err
 	}
+	if err := r.database.Protect(ctx, r.db); err != nil {
+		return err
+	}
 	fmt.Printf("attack: %s, %s, seed %d\n", r.what(), s.length, s.seed)
 	if err := r.fight(ctx); err != nil {
 		return err

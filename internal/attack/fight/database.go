@@ -207,8 +207,9 @@ func each(ctx context.Context, db *sql.DB, query string, f func(scan func(...any
 
 // Drop removes all tables.
 func (d Database) Drop(ctx context.Context, db *sql.DB) error {
+	protected := d.unprotect(ctx, db)
 	_, one := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}counter`))
 	_, two := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}journal`))
 	_, three := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}effect`))
-	return errors.Join(one, two, three, schema.Uninstall(ctx, db, d.Dialect()), d.removeTenant(ctx, db))
+	return errors.Join(protected, one, two, three, schema.Uninstall(ctx, db, d.Dialect()), d.removeTenant(ctx, db))
 }

@@ -18,6 +18,7 @@ type mutant struct {
 const (
 	postgresSQL = "dialect/postgres/statements.sql"
 	mysqlSQL    = "dialect/mysql/statements.sql"
+	protectSQL  = "schema/protect/postgres.sql"
 	sqliteSQL   = "dialect/sqlite/statements.sql"
 )
 
@@ -72,6 +73,8 @@ var mutants = []mutant{
 	{"a new row forgets the floor", postgresSQL, "acquire-insert", "greatest(f.floor, @era) + 1", "1", onPostgres, "mixed"},
 	{"a new row forgets the floor", mysqlSQL, "create", "GREATEST(f.floor, @era) + 1)", "1)", onMariaDB, "mixed"},
 	{"the reaper removes a held row", postgresSQL, "dead-lock", "AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'", "AND $2::bigint >= 0", onPostgres, "mixed"},
+	{"a protected table takes a row of the lock for a fence", protectSQL, "protect", "r.xmin = pg_current_xact_id()::xid", "true", onPostgres, "mixed"},
+	{"a protected table refuses nothing", protectSQL, "protect", "IF FOUND THEN {refuse}", "IF false THEN {refuse}", onPostgres, "mixed"},
 	{"the table grants a key that has moved", postgresSQL, "acquire-update", " AND r.home = @home", "", onBridge, "mixed"},
 	{"a batch grants a key that has moved", postgresSQL, "apply", "  WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1\n    AND (w.was IS NULL AND", "  WHERE r.token BETWEEN 0 AND @last_token - 1\n    AND (w.was IS NULL AND", onBridge, "mixed"},
 }
