@@ -86,13 +86,19 @@ func (o *Once) refused(ctx context.Context, tx lease.Runner, key string, value [
 }
 
 // store writes a result into the row. An empty one is not written, because the row already says
-// that there is none.
+// that there is none. Where a database can end the transaction and go on without one, the row is
+// written to all the same: that it is still there says that all the function's writes were in the
+// transaction that is committed.
 func (o *Once) store(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, value []byte) error {
+	write := func() (bool, error) { return storeRow(ctx, tx, o.d, c, value) }
 	if len(value) == 0 {
-		return nil
+		if !o.d.Forgets {
+			return nil
+		}
+		write = func() (bool, error) { return confirmRow(ctx, tx, o.d, c) }
 	}
-	stored, err := storeRow(ctx, tx, o.d, c, value)
-	if err == nil && !stored {
+	there, err := write()
+	if err == nil && !there {
 		err = errLostRow
 	}
 	return err

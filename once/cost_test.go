@@ -10,7 +10,7 @@ import (
 )
 
 // What is done once costs one statement more than the transaction that does it, and another if
-// there is a result to keep.
+// there is a result to keep, or a transaction that could have been lost.
 func TestStatementsOfACall(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		db, _, log := r.faulty(t)
@@ -21,6 +21,10 @@ func TestStatementsOfACall(t *testing.T) {
 		if r.Name == "postgres" {
 			look = 0
 		}
+		proof := 0 // InnoDB ends a deadlock's victim and goes on without a transaction
+		if r.Driver == "mysql" {
+			proof = 1
+		}
 		for _, call := range []struct {
 			what       string
 			key        string
@@ -28,7 +32,7 @@ func TestStatementsOfACall(t *testing.T) {
 			statements int
 			commits    int
 		}{
-			{"fresh, no result", "a", nothing, 1, 1},
+			{"fresh, no result", "a", nothing, 1 + proof, 1},
 			{"fresh, with a result", "b", something, 2, 1},
 			{"repeat, no result", "a", never(t), 1 + look, 0},
 			{"repeat, with a result", "b", never(t), 1 + look, 0},

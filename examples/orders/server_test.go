@@ -23,7 +23,7 @@ type killer struct {
 	answered      int
 	during, after int
 	heard         map[string]reply // by key
-	first         map[string]bool  // keys whose first answer a client has heard, not only a repeat of it
+	first         map[string]bool  // keys whose first answer a client has heard
 }
 
 var errKilled = errors.New("the server was killed before its reply came")
