@@ -401,6 +401,26 @@ func TestEachPartOfAProtectionIsNeeded(t *testing.T) {
 	}
 }
 
+// What is then written to the parent would fire no trigger of the table.
+func TestAProtectedTableBecomesNoPartition(t *testing.T) {
+	v := openVault(t, guarded, `CREATE TABLE parent (id bigint NOT NULL, balance bigint NOT NULL)`,
+		`CREATE TABLE whole (id bigint NOT NULL, balance bigint NOT NULL) PARTITION BY RANGE (id)`)
+	v.protect(accounts())
+	for _, change := range []string{
+		`ALTER TABLE account INHERIT parent`,
+		`ALTER TABLE whole ATTACH PARTITION account FOR VALUES FROM (0) TO (100)`,
+	} {
+		if err := v.in(nil, change); err == nil || !strings.Contains(err.Error(), "rowlock_protect_alone") {
+			t.Errorf("%s: %v, want a refusal because of the trigger", change, err)
+		}
+	}
+	l := v.lock("account/1")
+	v.passes("fenced", v.in([]*rowlock.Lock{l}, writes["DELETE"]))
+	exec(t, v.db, `CREATE TABLE later () INHERITS (account)`)
+	v.refused("to rows of both", v.in(nil, `INSERT INTO later VALUES (8)`, `UPDATE account SET balance = 1 WHERE id = 8`))
+	v.passes("which docs/protect.md says", v.in(nil, `INSERT INTO later VALUES (8)`))
+}
+
 // What docs/protect.md says is not covered.
 func TestWhatIsNotCovered(t *testing.T) {
 	onBoth(t, func(v vault) {
@@ -610,7 +630,7 @@ func TestProtectSaysWhichRightIsMissing(t *testing.T) {
 	v.passes("with all rights", schema.Protect(t.Context(), db, v.server.dialect(), accounts()))
 	v.refused("protected", v.in(nil, writes["UPDATE"]))
 	exec(t, v.db, `DROP TRIGGER rowlock_protect_insert ON account; DROP TRIGGER rowlock_protect_update ON account;
-		DROP TRIGGER rowlock_protect_delete ON account; DROP TRIGGER rowlock_protect_truncate ON account`)
+		DROP TRIGGER rowlock_protect_delete ON account; DROP TRIGGER rowlock_protect_alone ON account; DROP TRIGGER rowlock_protect_truncate ON account`)
 }
 
 // as returns sessions of another role.
@@ -636,7 +656,11 @@ func TestTheTablesStayWhileATableIsProtected(t *testing.T) {
 				v.Errorf("got %v, want ErrHeld that names the table", err)
 			}
 		}
-		exec(v, v.db, `DROP TABLE rowlock`)
+		_, down, err := schema.SQL(v.server.dialect())
+		if err != nil {
+			v.Fatal(err)
+		}
+		exec(v, v.db, down)
 		if err := schema.Unprotect(v.Context(), v.db, v.server.dialect(), "account"); err != nil {
 			v.Fatal(err)
 		}

@@ -154,6 +154,12 @@ END $body$;
       -- Who has logged in, because a cascade is done as the table's owner.
       CASE WHEN cardinality(exempt) > 0 THEN format(' WHEN (session_user <> ALL (%L::name[]))', exempt) END, guard);
   END LOOP;
+  -- It never fires, and keeps the table from becoming a partition or a child: the server takes none that
+  -- has such a trigger. What is written to a parent would fire none of those above.
+  IF level = 'STATEMENT' THEN
+    EXECUTE format('CREATE TRIGGER %I AFTER DELETE ON %s REFERENCING OLD TABLE AS old_rows FOR EACH ROW WHEN (false) '
+      'EXECUTE FUNCTION %s()', '@prefixrowlock_protect_alone', target, guard);
+  END IF;
 END $protect$;
 
 -- name: unprotect

@@ -75,7 +75,7 @@ func init() {
 func (w *writing) forget(ctx context.Context, conn *sql.Conn, key string, way int) error {
 	locked := key
 	if way == 2 {
-		locked = w.keys[(w.rng.IntN(len(w.keys)))]
+		locked = w.keys[w.rng.IntN(len(w.keys))]
 	}
 	var fence func(tx *sql.Tx) error
 	if way > 0 && (way < 4 || w.bridge == nil) { // whose keys cannot be shared
