@@ -64,11 +64,11 @@ func TestInterruptedMySQLIsCompleted(t *testing.T) {
 }
 
 // cutAnywhere calls f with a connection that is lost at the first operation, before it is sent and
-// before its reply, then at the second, and so on until f is through before the cut.
-func cutAnywhere(t *testing.T, driver, dsn string, f func(broken *sql.DB, n int)) {
+// before its reply, then step operations later, and so on until f is through before the cut.
+func cutAnywhere(t *testing.T, driver, dsn string, step int, f func(broken *sql.DB, n int)) {
 	t.Helper()
 	for _, cut := range []faultdb.Fault{faultdb.FailBeforeSend(), faultdb.LoseReply()} {
-		for n, reached := 1, true; reached; n++ {
+		for n, reached := 1, true; reached; n += step {
 			var log faultdb.Log
 			broken, err := faultdb.Open(driver, dsn, faultdb.Any(&log, faultdb.Nth(int64(n), cut)))
 			if err != nil {
@@ -87,7 +87,7 @@ func TestCutAnywhere(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		driver, dsn := s.fresh(t, s)
 		whole, failures := open(t, driver, dsn), 0
-		cutAnywhere(t, driver, dsn, func(broken *sql.DB, n int) {
+		cutAnywhere(t, driver, dsn, 1, func(broken *sql.DB, n int) {
 			if schema.Migrate(t.Context(), broken, s.dialect()) != nil {
 				failures++
 			}
@@ -112,7 +112,7 @@ func TestDownCutAnywhere(t *testing.T) {
 		driver, dsn := s.fresh(t, s)
 		whole := open(t, driver, dsn)
 		migrate(t, s, whole)
-		cutAnywhere(t, driver, dsn, func(broken *sql.DB, n int) {
+		cutAnywhere(t, driver, dsn, 1, func(broken *sql.DB, n int) {
 			if err := insert(s, whole, []byte("key"), nil, lease.Token(n)); err != nil {
 				t.Fatal(err)
 			}
@@ -129,13 +129,14 @@ func TestDownCutAnywhere(t *testing.T) {
 	})
 }
 
-// Uninstall that is cut off can be run again, and Migrate after it makes what is missing.
+// Uninstall that is cut off can be run again, and Migrate after it makes what is missing. Most of
+// it is what Down does.
 func TestUninstallCutAnywhere(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		driver, dsn := s.fresh(t, s)
 		whole := open(t, driver, dsn)
 		migrate(t, s, whole)
-		cutAnywhere(t, driver, dsn, func(broken *sql.DB, n int) {
+		cutAnywhere(t, driver, dsn, 3, func(broken *sql.DB, n int) {
 			_ = schema.Uninstall(t.Context(), broken, s.dialect())
 			if n%2 == 0 {
 				if err := schema.Uninstall(t.Context(), whole, s.dialect()); err != nil {

@@ -9,14 +9,12 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/forupdate"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/latch"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/once"
 	"github.com/rowlockdb/rowlock/optimistic"
-	"github.com/rowlockdb/rowlock/schema"
 	"github.com/rowlockdb/rowlock/semaphore"
 )
 
@@ -195,22 +193,6 @@ func (f *conformer) force() error {
 	}
 	_ = l.Unlock(f.ctx) // it is lost
 	return next.Unlock(f.ctx)
-}
-
-// migrate makes tables, looks at them with another session, and opens them.
-func (f *conformer) migrate() (err error) {
-	prefix := fmt.Sprintf("%sm%d_", f.e.Dialect.Names().Prefix, serial.Add(1))
-	d := f.e.New(dialect.Prefix(prefix))
-	if err := schema.Migrate(f.ctx, f.db, f.seen.New(dialect.Prefix(prefix))); err != nil {
-		_ = schema.Uninstall(f.ctx, f.e.DB, d)
-		return refused(err)
-	}
-	defer func() { err = errors.Join(err, schema.Uninstall(f.ctx, f.e.DB, d)) }()
-	c, err := rowlock.OpenContext(f.ctx, f.e.DB, d, config(rowlock.Update))
-	if err != nil {
-		return fmt.Errorf("the tables that were made: %w", err)
-	}
-	return c.Close()
 }
 
 // once does something once, and answers a repetition by another process as the first time.

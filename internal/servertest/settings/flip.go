@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Flip is a setting with another value than usual.
@@ -50,8 +52,21 @@ func (t *Tries) Run(ctx context.Context, flips []Flip) (wrong []error) {
 	}
 	wrong = append(wrong, t.halve(ctx, app, Conform)...)
 	wrong = append(wrong, t.halve(ctx, lanes, ConformLanes)...)
+	writing := slices.DeleteFunc(slices.Clone(lanes), readOnly)
+	wrong = append(wrong, t.halve(ctx, writing, Migrations)...)
+	for _, f := range lanes {
+		if !readOnly(f) {
+			continue
+		}
+		if err := t.try(ctx, []Flip{f}, Migrations); err != nil && !errors.Is(err, lease.ErrReadOnly) {
+			wrong = append(wrong, fmt.Errorf("%s: %w", f, err))
+		}
+	}
 	return wrong
 }
+
+// readOnly tells of settings under which a migration may be refused.
+func readOnly(f Flip) bool { return strings.HasSuffix(f.Name, "read_only") }
 
 type conform func(ctx context.Context, db *sql.DB, seen, clean *testdb.Env) error
 

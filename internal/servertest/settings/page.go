@@ -46,8 +46,9 @@ You get: every setting that a session, a role or a server can have, and what it 
 - **unflipped**: the test leaves it alone, for the reason given.
 
 The lists are [internal/servertest/settings](../internal/servertest/settings). A test gives every
-setting other values, and runs locks of every kind under them: in a session, as what a new session
-begins with (` + "`SET GLOBAL`, `ALTER ROLE`, `ALTER DATABASE`, `ALTER SYSTEM`" + `), and on servers that
-were started with them. Others fail for a setting that a new version of a server has and the list
+setting other values, and runs locks of every kind and migrations under them: in a session, as what
+a new session begins with (` + "`SET GLOBAL`, `ALTER ROLE`, `ALTER DATABASE`, `ALTER SYSTEM`" + `), and on
+servers that were started with them. The tables that a migration makes must be those that it makes
+without the setting. Others fail for a setting that a new version of a server has and the list
 has not.
 `

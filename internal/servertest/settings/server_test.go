@@ -88,12 +88,6 @@ func TestNoSettingOfAServerChangesWhatStatementsMean(t *testing.T) {
 			}
 		}
 		tries := p.tries(t, verdicts)
-		if i := slices.IndexFunc(flips, refusesTables); i >= 0 {
-			if testdb.Whole() {
-				report(t, tries.Run(t.Context(), flips[i:i+1]))
-			}
-			flips = slices.Delete(flips, i, i+1)
-		}
 		if os.Getenv("ROWLOCK_TEST_ONE_AT_A_TIME") == "" {
 			t.Logf("%d values", len(flips))
 			report(t, tries.Run(t.Context(), flips))
@@ -104,10 +98,6 @@ func TestNoSettingOfAServerChangesWhatStatementsMean(t *testing.T) {
 		}
 	})
 }
-
-// refusesTables tells of what is tried alone: together with innodb_compression_default it has MariaDB
-// make no table (error 140), whoever asks.
-func refusesTables(f settings.Flip) bool { return f.Name == "innodb_file_per_table" }
 
 // all are the settings that a session begins with and those that only the server has.
 func (p *private) all(t *testing.T) []settings.Setting {
