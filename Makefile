@@ -66,9 +66,10 @@ conformance: ## all of locktest, also what make test leaves out because it repea
 	$(test_servers) env ROWLOCK_TEST_WHOLE=1 go test $(race) -timeout 3h -run '^TestConformance' ./internal/table/conformance ./quorum
 	$(test_servers) go test $(race) -timeout 3h -run '^TestRandomCalls' ./internal/table/conformance ./optimistic ./forupdate ./quorum -rapid.checks=1000
 
-soak: ## waiters of many processes on one key, fences back to back, for ten minutes on each database and in each mode; more of the bridge's states
+soak: ## waiters of many processes on one key, fences back to back, for ten minutes on each database and in each mode; a migration beside a reader of 30 s; more of the bridge's states
 	$(test_servers) env ROWLOCK_SOAK_MS=600000 go test $(race) -timeout 3h -v -run '^TestWaitersOfManyProcesses' ./internal/servertest/wait
 	$(test_servers) env ROWLOCK_SOAK_MS=600000 go test -timeout 3h -v -p 1 -parallel 8 -run "^(TestFencedTransactionsBackToBack|TestNoCallOutlastsItsBound)" ./internal/servertest/fence ./internal/servertest/fault
+	$(test_servers) env ROWLOCK_TEST_WHOLE=1 ROWLOCK_TEST_MIGRATIONS=20 go test $(race) -timeout 3h -v -run '^(TestALongReader|TestManyProcessesMigrate)' ./schema
 	$(test_servers) env ROWLOCK_SOAK_MOVES=2000 go test $(race) -timeout 6h -v -run '^TestKeysMove' ./paxosbridge/... ./paxosbridge/etcd/...
 	go test -timeout 3h -v -run '^TestRandomSchedules' ./paxosbridge -schedules 5000000
 	env ROWLOCK_SOAK_STATES=100000000 go test -timeout 3h -v ./paxosbridge/internal/model

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,59 +82,109 @@ func reading(t *testing.T, db *sql.DB) (end func()) {
 // and what a busy machine adds.
 const slowest = 3 * time.Second
 
-// work locks and unlocks a key until ctx ends.
-func work(ctx context.Context, c *rowlock.Client, worker int) error {
-	for n := 0; ctx.Err() == nil; n++ {
-		began := time.Now()
-		l, err := c.Lock(context.WithoutCancel(ctx), fmt.Sprintf("key %d", worker))
-		if err == nil {
-			err = l.Unlock(context.WithoutCancel(ctx))
-		}
-		if err != nil {
-			return err
-		}
-		if took := time.Since(began); took > slowest {
-			return fmt.Errorf("a lock and an unlock took %s", took)
-		}
+// replica is a service of this version whose tables change, and what it has met.
+type replica struct {
+	*testing.T
+	server
+	db                        *sql.DB
+	pairs, renewals, restarts atomic.Int64
+	took                      atomic.Int64 // by the slowest pair
+}
+
+// open opens a client, whose renewals and releases must all succeed.
+func (r *replica) open() *rowlock.Client {
+	c, err := rowlock.Open(r.db, r.dialect(), &rowlock.Config{
+		TTL: 6 * time.Second, RenewEvery: 500 * time.Millisecond,
+		Hooks: rowlock.Hooks{
+			Renewed:      func(context.Context, int, time.Duration) { r.renewals.Add(1) },
+			RenewFailed:  func(_ context.Context, err error, _ int) { r.Errorf("a renewal failed: %v", err) },
+			UnlockFailed: func(_ context.Context, key string, _ rowlock.Token, err error) { r.Errorf("%q: %v", key, err) },
+			Lost:         func(_ context.Context, key string, _ rowlock.Token, err error) { r.Errorf("%q: %v", key, err) },
+		},
+	})
+	if err != nil {
+		r.Errorf("a process that starts is refused: %v", err)
 	}
-	return nil
+	return c
+}
+
+// pair locks a key and unlocks it.
+func (r *replica) pair(c *rowlock.Client, key string) bool {
+	began := time.Now()
+	l, err := c.Lock(context.Background(), key)
+	if err == nil {
+		err = l.Unlock(context.Background())
+	}
+	took := time.Since(began)
+	if err != nil || took > slowest {
+		r.Errorf("a lock and an unlock took %s: %v", took, err)
+		return false
+	}
+	r.pairs.Add(1)
+	for longest := r.took.Load(); int64(took) > longest && !r.took.CompareAndSwap(longest, int64(took)); {
+		longest = r.took.Load()
+	}
+	return true
+}
+
+// restart has processes start and end, one after the other, until ctx ends.
+func (r *replica) restart(ctx context.Context) {
+	for ctx.Err() == nil {
+		c := r.open()
+		if c == nil || !r.pair(c, "key 0") {
+			return
+		}
+		if err := c.Close(); err != nil {
+			r.Error(err)
+		}
+		r.restarts.Add(1)
+	}
+}
+
+// long is how long the reader goes on in any case.
+func long() time.Duration {
+	if os.Getenv("ROWLOCK_TEST_WHOLE") != "" {
+		return 30 * time.Second
+	}
+	return 0
 }
 
 // A change of a table waits for every transaction that has read it, and all later statements wait
-// for the change. A migration must not make them wait for as long as the reader goes on.
+// for the change. A migration to the next version must not make them wait for as long as the reader
+// goes on: two attempts, and with ROWLOCK_TEST_WHOLE 30 s.
 func TestALongReaderHoldsUpNoClient(t *testing.T) {
 	told := tellAttempts(t)
 	for _, s := range []server{onPostgres, onMySQL, onMariaDB} {
 		on(t, s, func(t *testing.T, s server) {
-			db := s.open(t)
-			migrate(t, s, db)
-			c, err := rowlock.Open(db, s.dialect(), &rowlock.Config{TTL: 6 * time.Second})
-			if err != nil {
-				t.Fatal(err)
+			r := &replica{T: t, server: s, db: s.open(t)}
+			migrate(t, s, r.db)
+			c := r.open()
+			if c == nil {
+				return
 			}
-			defer c.Close()
 			renewed, err := c.Lock(t.Context(), "renewed")
 			if err != nil {
 				t.Fatal(err)
 			}
-			end := reading(t, db)
+			end, began := reading(t, r.db), time.Now()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var workers sync.WaitGroup
 			for worker := range 4 {
 				workers.Go(func() {
-					if err := work(ctx, c, worker); err != nil {
-						t.Error(err)
+					for ctx.Err() == nil && r.pair(c, fmt.Sprintf("key %d", worker)) {
 					}
 				})
 			}
+			workers.Go(func() { r.restart(ctx) })
 			verb := "change for " + s.name
 			again, changed := told.of(verb), make(chan error)
 			go func() {
-				changed <- schema.Run(t.Context(), db, s.dialect(), verb,
-					"ALTER TABLE rowlock ADD COLUMN extra INTEGER NULL;\n")
+				changed <- schema.Run(t.Context(), r.db, s.dialect(), verb,
+					"ALTER TABLE rowlock ADD COLUMN extra INTEGER NULL;\n"+fmt.Sprintf(versions, schema.Version, schema.Version+1))
 			}()
-			for range 2 {
+			attempts := 0
+			for ; attempts < 2 || time.Since(began) < long(); attempts++ {
 				select {
 				case by := <-again:
 					if !strings.Contains(by, "session") {
@@ -144,16 +196,22 @@ func TestALongReaderHoldsUpNoClient(t *testing.T) {
 					t.Fatal("the change waits for the reader, and every client for the change")
 				}
 			}
+			open := time.Since(began)
 			end()
 			if err := <-changed; err != nil {
 				t.Error(err)
 			}
+			for before := r.restarts.Load(); r.restarts.Load() < before+2 && !t.Failed(); {
+				time.Sleep(time.Millisecond)
+			}
 			cancel()
 			workers.Wait()
-			if err := renewed.Unlock(t.Context()); err != nil {
+			if err := errors.Join(renewed.Unlock(t.Context()), c.Close()); err != nil {
 				t.Error(err)
 			}
-			one[int](t, db, "SELECT COUNT(extra) FROM rowlock")
+			one[int](t, r.db, "SELECT COUNT(extra) FROM rowlock")
+			t.Logf("a reader of %s, %d attempts: %d pairs, the slowest %s, %d renewals, %d restarts", open.Round(time.Second),
+				attempts, r.pairs.Load(), time.Duration(r.took.Load()), r.renewals.Load(), r.restarts.Load())
 		})
 	}
 }

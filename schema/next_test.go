@@ -17,8 +17,9 @@ import (
 
 // next is a made-up next version, by the rules of docs/schema-changes.md: it adds a column that has
 // a default, and writes compatible_from before the version.
-const next = `ALTER TABLE rowlock_queue ADD COLUMN made_up INTEGER NOT NULL DEFAULT 7;
-UPDATE rowlock_meta SET value = '%[1]d' WHERE name = 'compatible_from';
+const next = "ALTER TABLE rowlock_queue ADD COLUMN made_up INTEGER NOT NULL DEFAULT 7;\n" + versions
+
+const versions = `UPDATE rowlock_meta SET value = '%[1]d' WHERE name = 'compatible_from';
 UPDATE rowlock_meta SET value = '%[2]d' WHERE name = 'schema_version';
 `
 
