@@ -27,8 +27,10 @@ type Protection struct {
 	Table string `json:"-"`
 	// Key is the key of a row's lock: "account/{id}" has the value of the row's column id. The columns
 	// are of integers, text or UUIDs, and their text is that of PostgreSQL: decimal digits, and lower
-	// case for a UUID. Without a column it is the one key of the whole table. It is the key as the
-	// listing of all locks shows it, with the names of its namespaces.
+	// case for a UUID. Without a column it is the one key of the whole table. A * at its end stands
+	// for any text: "account/*" is for a table that is written under the lock of some account, which
+	// its rows do not name. It is the key as the listing of all locks shows it, with the names of its
+	// namespaces.
 	Key string `json:"key"`
 	// Exempt are roles that write without a fence, for migrations: those that have logged in.
 	// SET ROLE changes nothing.
@@ -161,10 +163,15 @@ func (p Protection) sql(of *sqlstore.Dialect, target, section string) (string, e
 	if err != nil {
 		return "", err
 	}
+	match, some := "= k.key", ""
+	if strings.HasSuffix(p.Key, "*") {
+		match, some = "BETWEEN k.key AND k.key || decode(repeat('ff', 255), 'hex')", "*"
+	}
 	text := strings.ReplaceAll(sections[section], "@remove", "  "+sections["remove"]+";")
 	return strings.NewReplacer(
 		"@target", target, "@locks", of.Names().Table("rowlock", `"`), "@prefix", of.Names().Prefix,
 		"@columns", literals(columns), "@exempt", literals(p.Exempt), "@key", key,
+		"@match", match, "@any", some,
 		"@warn", strconv.FormatBool(p.WarnOnly), "@definition", strings.TrimSpace(definition.String()),
 	).Replace(text), nil
 }
@@ -179,7 +186,7 @@ func (p Protection) key() (expression string, columns []string, err error) {
 		return "", nil, err
 	}
 	var parts []string
-	rest := p.Key
+	rest := strings.TrimSuffix(p.Key, "*")
 	for {
 		at := keyColumn.FindStringSubmatchIndex(rest)
 		text := rest

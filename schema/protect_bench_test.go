@@ -18,6 +18,7 @@ import (
 func BenchmarkProtect(b *testing.B) {
 	for _, c := range []struct{ name, create, key, lock, where string }{
 		{"one row", guarded, "account/{id}", "account/1", " WHERE id = 1"},
+		{"one row, any of 1,000 keys", guarded, "account/*", "account/500", " WHERE id = 1"},
 		{"10,000 rows, one key", guarded, "all", "all", ""},
 		{"10,000 rows, a column's key", guarded, "tenant/{tenant}", "tenant/1", ""},
 		{"10,000 rows, partitioned", partitioned, "all", "all", ""},
@@ -34,6 +35,10 @@ func BenchmarkProtect(b *testing.B) {
 				exec(b, v.db, `CREATE TABLE plain_rest PARTITION OF plain DEFAULT`)
 			}
 			exec(b, v.db, `INSERT INTO plain SELECT * FROM account`)
+			if strings.HasSuffix(c.key, "*") {
+				exec(b, v.db, `INSERT INTO rowlock (key, token, acquired_at, expires_at)
+					SELECT convert_to('account/' || n, 'UTF8'), 1, now(), now() FROM generate_series(1, 1000) AS n`)
+			}
 			v.protect(schema.Protection{Table: "account", Key: c.key})
 			var took [2][]time.Duration
 			for i := range b.N {

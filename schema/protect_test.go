@@ -287,6 +287,23 @@ func TestAKeyWithoutAColumnIsThatOfTheTable(t *testing.T) {
 	})
 }
 
+func TestAKeyThatEndsWithAStarIsAnyThatBeginsSo(t *testing.T) {
+	onBoth(t, func(v vault) {
+		v.protect(schema.Protection{Table: "account", Key: "shop/*"})
+		l, other := v.lock("shop/\xff\x00"), v.lock("shop")
+		later := v.lock("shoq")
+		for name, write := range writes {
+			v.refused(name, v.in([]*rowlock.Lock{other, later}, write))
+			v.passes(name, v.in([]*rowlock.Lock{l}, write))
+		}
+		v.protect(schema.Protection{Table: "account", Key: "shop/{id}/*"})
+		sub := v.lock("shop/1/west")
+		v.refused("of another row", v.in([]*rowlock.Lock{sub}, `UPDATE account SET balance = 1 WHERE id = 2`))
+		v.passes("of the row", v.in([]*rowlock.Lock{sub}, `INSERT INTO account VALUES (1) ON CONFLICT DO NOTHING`,
+			`UPDATE account SET balance = 1 WHERE id = 1`))
+	})
+}
+
 func TestKeysAreTheTextOfTheirColumns(t *testing.T) {
 	v := openVault(t, guarded, `CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`,
 		`CREATE TABLE item (tenant uuid, name text COLLATE loose, size smallint, note text,

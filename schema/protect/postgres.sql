@@ -95,7 +95,7 @@ BEGIN
   checked := $check$
     SELECT k.key INTO unfenced FROM (SELECT @key AS key FROM ({rows}) AS d) AS k
     WHERE NOT EXISTS (SELECT 1 FROM {locks} AS r
-      WHERE r.key = k.key AND (r.xmin = pg_current_xact_id()::xid
+      WHERE r.key @match AND (r.xmin = pg_current_xact_id()::xid
         OR CASE WHEN (r.xmin::text::bigint - top) & 4294967295 < 2147483648
           THEN txid_status(top + ((r.xmin::text::bigint - top) & 4294967295)) = 'in progress' END))
     LIMIT 1;$check$;
@@ -129,7 +129,7 @@ END $body$;
     END IF;$count$ ELSE $raise$
     RAISE SQLSTATE 'P0RLF' USING MESSAGE = format('rowlock: table %I is protected, and %s', TG_TABLE_NAME, CASE
       WHEN unfenced IS NOT NULL THEN format('this transaction has not fenced the lock on %s: write in DoTx of that '
-        'key, or call Fence first; a shared lock permits no writes', to_json(convert_from(unfenced, 'UTF8')))
+        'key, or call Fence first; a shared lock permits no writes', to_json(convert_from(unfenced, 'UTF8') || '@any'))
       WHEN TG_OP = 'TRUNCATE' THEN 'TRUNCATE has no key: delete the rows under their locks, or truncate as an exempt role'
       ELSE 'a row has NULL in its key, so that no lock is the row''s' END);$raise$ END);
   body := replace(body, '{locks}', format('%I.%I', home, '@prefixrowlock'));

@@ -22,7 +22,7 @@ func (p *program) protect() *cobra.Command {
 		Long: long(`
 Have PostgreSQL refuse what is written to a table in a transaction that has not fenced the lock of
 each row: --key account/{id} is the lock with the row's id in its key. A key without a column is
-that of the whole table. See docs/protect.md.
+that of the whole table, and account/* any that begins so. See docs/protect.md.
 
 Begin with --warn-only, and look at who writes without a fence: rowlock protect ls.`),
 		Args: cobra.ExactArgs(1),
