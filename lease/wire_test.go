@@ -16,7 +16,8 @@ const wireFile = "../testdata/wire/lease.txt"
 // Every database that runs rowlock has these numbers in its rows.
 func TestNumbersInRowsAreAsReleased(t *testing.T) {
 	f := wire.New("The numbers of package lease that rows are made of.",
-		"every table that exists, and processes of the released versions beside this one")
+		"every table that exists, and processes of the released versions beside this one",
+		"bucket of a key, epoch in a token")
 	f.Add("MaxKey", "%d", lease.MaxKey)
 	f.Add("MaxNote", "%d", lease.MaxNote)
 	f.Add("MaxIdentity", "%d", lease.MaxIdentity)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,16 +17,15 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/internal/wire"
 )
-
-var update = flag.Bool("update", false, "write testdata instead of comparing with it")
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
 func TestHelpFitsAScreen(t *testing.T) {
 	b := newBed(t, testdb.Kinds[0].Open(t))
 	got := b.wants(0, "", "help")
-	if *update {
+	if wire.Updates() {
 		if err := os.WriteFile("testdata/help.golden", []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -41,14 +40,11 @@ func TestAKeyIsMovedOutAndBackWhileTheApplicationLocksIt(t *testing.T) {
 	a.fences(l)
 	a.done(l.Unlock(a.Context()))
 
-	var got struct {
-		Key, Outcome, Home string
-		Epoch              lease.Token
-	}
-	a.done(json.Unmarshal([]byte(a.wants(0, "", a.to("recall", shown, "-o", "json")...)), &got))
-	if got.Key != shown || got.Outcome != "moved" || got.Home != "table" || got.Epoch != 2 {
-		t.Errorf("recall prints %+v", got)
-	}
+	f := scripted("What move and recall print with -o json.")
+	f.JSON(t, "recall", a.wants(0, "", a.to("recall", shown, "-o", "json")...))
+	f.JSON(t, "move", a.wants(0, "", a.to("move", shown, "-o", "json")...))
+	f.JSON(t, "recall", a.wants(0, "", a.to("recall", shown, "-o", "json")...))
+	f.Match(t, "../../testdata/wire/move.txt")
 	a.prints(0, "", "is in the table already", a.to("recall", shown)...)
 	a.done(a.lock(key, &last).Unlock(a.Context()))
 	a.prints(0, "", "state    free", "show", shown)

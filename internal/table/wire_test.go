@@ -89,7 +89,8 @@ func TestMessagesAreSentAsReleased(t *testing.T) {
 		}
 	}
 	f := wire.New("The messages (NOTIFY) of PostgreSQL: channel and payload.",
-		"nothing but the latency of waiters of other versions: they hear no message, and poll")
+		"nothing but the latency of waiters of other versions: they hear no message, and poll",
+		"notification channels and messages")
 	f.Section("Of the tables with this instance in rowlock_meta and no prefix, and of one process.")
 	f.Add("instance", "00000000-0000-4000-8000-000000000001")
 	f.Add("process", "%s", listener)

@@ -28,7 +28,8 @@ func expression(e *testdb.Env, column string) (micros, passed string) {
 func listing(t *testing.T, e *testdb.Env) *wire.File {
 	t.Helper()
 	f := wire.New("Every row of the tables on "+e.Name+" after internal/upgrade has filled them.",
-		"every table that exists, and processes of the released versions beside this one")
+		"every table that exists, and processes of the released versions beside this one",
+		"meaning of a column")
 	_, expired := expression(e, "expires_at")
 
 	f.Section("rowlock: owner, note, token, home, whether it has expired")

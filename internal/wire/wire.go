@@ -1,5 +1,6 @@
-// Package wire is for tests. It compares what rowlock writes for other processes with files that a
-// released version has written: keys, tokens, rows, messages, stored responses.
+// Package wire is for tests. It compares what rowlock writes for other processes and for scripts
+// with files that a released version has written: keys, tokens, rows, messages, stored responses,
+// JSON. A failure names the promise of docs/compatibility.md that the change would break.
 //
 // A process of this version runs beside processes of the released ones, and reads what they wrote
 // months ago. So such a file changes only if every released version can read the new form.
@@ -16,6 +17,9 @@ import (
 var update = flag.Bool("update", false,
 	"write the wire vectors instead of comparing with them: only for a form that released versions read")
 
+// Updates reports whether files are written, and not compared with.
+func Updates() bool { return *update }
+
 // TB is what the package needs of a testing.TB.
 type TB interface {
 	Helper()
@@ -25,13 +29,14 @@ type TB interface {
 
 // File is a file of vectors in the making: one a line, a name, ": " and a value.
 type File struct {
-	text   strings.Builder
-	breaks string
+	text            strings.Builder
+	breaks, promise string
 }
 
-// New begins a file. Breaks says who cannot read a value that has changed.
-func New(about, breaks string) *File {
-	f := &File{breaks: breaks}
+// New begins a file. Breaks says who cannot read a value that has changed. Promise is how a row of
+// docs/compatibility.md begins, which says what may change.
+func New(about, breaks, promise string) *File {
+	f := &File{breaks: breaks, promise: promise}
 	for _, line := range []string{about, "A change breaks " + breaks + "."} {
 		fmt.Fprintf(&f.text, "# %s\n", line)
 	}
@@ -59,6 +64,7 @@ func (f *File) Match(tb TB, path string) {
 		}
 		return
 	}
+	promise := promised(tb, f.promise)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		tb.Fatal(err)
@@ -67,11 +73,34 @@ func (f *File) Match(tb TB, path string) {
 	for i := range max(len(was), len(is)) {
 		if at(was, i) != at(is, i) {
 			tb.Errorf("%s line %d is written in another form than before\nbefore: %s\n   now: %s\nThis breaks %s. "+
-				"Keep the old form; use -update only if every released version reads the new one.",
-				path, i+1, at(was, i), at(is, i), f.breaks)
+				"Keep the old form; use -update only if every released version reads the new one.\n"+
+				"docs/compatibility.md, what may change before 1.0 and from 1.0 on:\n%s",
+				path, i+1, at(was, i), at(is, i), f.breaks, promise)
 			return
 		}
 	}
+}
+
+// promised returns the row of docs/compatibility.md that begins so.
+func promised(tb TB, what string) string {
+	tb.Helper()
+	const page = "docs/compatibility.md"
+	folder := "."
+	for range 6 {
+		text, err := os.ReadFile(filepath.Join(folder, page))
+		if err != nil {
+			folder = filepath.Join(folder, "..")
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "| "+what) {
+				return strings.TrimSpace(line)
+			}
+		}
+		break
+	}
+	tb.Fatal(page + " promises nothing of: " + what)
+	return ""
 }
 
 func at(lines []string, i int) string {

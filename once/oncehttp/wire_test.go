@@ -33,7 +33,8 @@ var responses = []struct {
 
 func TestResponsesAreKeptAsReleased(t *testing.T) {
 	f := wire.New("What oncehttp keeps: responses as strings of Go, and the fingerprints of requests.",
-		"repeats at a process of another version: it finds a response or fingerprint that it cannot read")
+		"repeats at a process of another version: it finds a response or fingerprint that it cannot read",
+		"what is stored for later")
 	f.Section("A response: the format, 1, and JSON. A header has a character for each byte.")
 	for _, r := range responses {
 		text, err := oncehttp.Encode(r.is.Status, r.is.Header, r.is.Body)

@@ -44,7 +44,8 @@ var wireRecords = []struct {
 
 func TestRecordsAreWrittenAsReleased(t *testing.T) {
 	f := wire.New("What stands in etcd, as strings of Go.",
-		"keys that are in the cluster now, and processes of the released versions beside this one")
+		"keys that are in the cluster now, and processes of the released versions beside this one",
+		"what is stored for later")
 	f.Section(
 		"The names of a key's record and of what says that it is held, under the default prefix.",
 	)

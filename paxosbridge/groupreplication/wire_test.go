@@ -35,7 +35,8 @@ func TestRecordsAreRowsAsReleased(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	f := wire.New("The rows of records in a group: home, token, owner, note.",
-		"keys that are in the group now, and processes of the released versions beside this one")
+		"keys that are in the group now, and processes of the released versions beside this one",
+		"what is stored for later")
 	rows, err := r.primary().QueryContext(t.Context(), r.sql(
 		"SELECT `key`, home, token, owner, note FROM {rowlock} WHERE LEFT(`key`, 1) <> 0x00 ORDER BY `key`",
 	))
