@@ -28,7 +28,8 @@ import (
 // it in 2 to 2.5 s; the client then goes on trying. Inside a transaction of its own that has fenced
 // the lock and has not ended, Unlock cannot succeed: it returns ErrUnknown and says so, at once if
 // tx is a *sql.Tx. The key is free soon after that transaction has ended. End it first, or use
-// UnlockTx.
+// UnlockTx. After UnlockTx in a transaction that has not ended yet it returns nil: the key is free
+// when that has been committed, or soon after it was rolled back.
 //
 // The handle of a Reentrant call ends by its own Unlock. The row is released by the last of them.
 func (l *Lock) Unlock(ctx context.Context) error { return l.unlock(ctx, true) }

@@ -64,6 +64,7 @@ type releasing struct {
 	// passed: a hand-over without an answer may have given the lease away.
 	passed bool
 	over   bool // this process has had the key for long enough
+	leaves bool // a transaction that is still open has released it
 }
 
 // NextOwner is the next owner of a slot, and what it was answered.
@@ -164,7 +165,8 @@ func (r *Releaser) explain(ctx context.Context, items []Release) {
 	})
 }
 
-// clean leaves to the orphan cleaner what is not known to be released.
+// clean leaves to the orphan cleaner what is not known to be released. Of a lease that leaves with
+// an open transaction the cleaner finds that it was committed, or releases it after a rollback.
 func (r *Releaser) clean(items []Release) {
 	var orphans []lease.Lease
 	for n := range items {
@@ -177,6 +179,9 @@ func (r *Releaser) clean(items []Release) {
 		}
 		if i.Keep <= 0 && i.Answer.Err != nil {
 			orphans = append(orphans, i.state.freed)
+		}
+		if i.state.leaves { // its holder has said when the key is to be free
+			i.Answer.Err = nil
 		}
 	}
 	if orphans != nil {
@@ -224,7 +229,7 @@ func (r *Releaser) probe(
 	}
 	r.renew(ctx, items, ttl, func(i *Release, a lease.Renewed) {
 		if a.Err == nil && a.Outcome == lease.Busy {
-			i.Answer.Err = stuck(i)
+			i.Answer.Err, i.state.leaves = stuck(i), i.Left
 		}
 	})
 }
