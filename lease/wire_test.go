@@ -1,7 +1,10 @@
 package lease_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math"
 	"strings"
 	"testing"
@@ -56,6 +59,39 @@ func TestNumbersInRowsAreAsReleased(t *testing.T) {
 		f.Add(fmt.Sprintf("head start of priority %d", p), "%s", lease.Ticket{Priority: p}.HeadStart())
 	}
 	f.Match(t, wireFile)
+}
+
+// Scripts and other languages compare what they have stored with what is written now.
+func TestFormsOfATokenAreAsReleased(t *testing.T) {
+	f := wire.New("A token in each form that is written for people and programs.",
+		"scripts, and data that have a token beside them", "a token:")
+	for _, token := range []lease.Token{0, 9, 10, 104066655287758849, lease.MaxToken, math.MaxInt64} {
+		name := fmt.Sprintf(" of %d", int64(token))
+		f.Add("String"+name, "%s", token)
+		f.Add("Text"+name, "%s", token.Text())
+		value, err := token.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Add("value in a database"+name, "%T %v", value, value)
+		text, err := json.Marshal(map[lease.Token]lease.Token{token: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Add("JSON, as a name and a value"+name, "%s", text)
+		var line bytes.Buffer
+		slog.New(slog.NewJSONHandler(&line, &slog.HandlerOptions{ReplaceAttr: alone})).Info("", "token", token)
+		f.Add("slog"+name, "%s", strings.TrimSpace(line.String()))
+	}
+	f.Match(t, "../testdata/wire/token.txt")
+}
+
+// alone leaves the attributes of a line.
+func alone(_ []string, a slog.Attr) slog.Attr {
+	if a.Key != "token" {
+		return slog.Attr{}
+	}
+	return a
 }
 
 func TestTokensInRowsAreRead(t *testing.T) {

@@ -69,6 +69,37 @@ func TestJSONIsAsReleased(t *testing.T) {
 	b.wantsAllOf(append(covered, "watch", "fence", "move", "recall"))
 }
 
+// Scripts go by exit codes. Those that need a fault of the server have tests of their own.
+func TestExitCodesAreAsReleased(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	b.holds("held")
+	f := wire.New("Exit codes of the command line.", "scripts that go by them", "exit codes")
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"done", []string{"ls"}},
+		{"show: no such key", []string{"show", "never"}},
+		{"release: the key is free", []string{"release", "never", "--force", "--reason", "x"}},
+		{"wrong usage", []string{"ls", "-o", "yaml"}},
+		{"the database does not answer", []string{"ls", "--dsn", "postgres://127.0.0.1:1/x"}},
+		{"no tables", []string{"ls", "--prefix", "missing_"}},
+		{"doctor: critical", []string{"doctor", "--only", "schema", "--prefix", "missing_"}},
+		{"run: that of the command", []string{"run", "free", "--", "sh", "-c", "exit 7"}},
+		{"run: a signal has ended the command", []string{"run", "free", "--", "sh", "-c", "kill -9 $$"}},
+		{"run: held", []string{"run", "held", "--wait", "0", "--", "true"}},
+		{"run: held, with --skip-if-held", []string{"run", "held", "--skip-if-held", "--", "true"}},
+		{"run: --max-hold is over", []string{"run", "free", "--max-hold", "300ms", "--grace", "50ms", "--", "sleep", "60"}},
+		{"run: wrong usage", []string{"run", "free", "true"}},
+		{"run: the command cannot be run", []string{"run", "free", "--", "/etc/passwd"}},
+		{"run: no such program", []string{"run", "free", "--", "no-such-program"}},
+	} {
+		_, _, code := b.does(c.args...)
+		f.Add(c.name, "%d", code)
+	}
+	f.Match(t, "../../testdata/wire/exits.txt")
+}
+
 // takes has keys held until the test ends.
 func (b *bed) takes(
 	lock func(context.Context, string, ...rowlock.Option) (*rowlock.Lock, error), keys ...string,

@@ -24,7 +24,7 @@ func (f *File) JSON(tb TB, name, text string, varies ...string) {
 			tb.Fatal(fmt.Sprintf("%s is no JSON: %v: %s", name, err, text))
 		}
 		for _, complaint := range rounded(name, v) {
-			tb.Errorf("%s: as a number a token is rounded: %s", complaint, promised(tb, "a token:"))
+			tb.Errorf("%s: as a number a token is rounded: %s", complaint, Promise(tb, "a token:"))
 		}
 		var line bytes.Buffer
 		enc := json.NewEncoder(&line)

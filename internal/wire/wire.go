@@ -64,7 +64,7 @@ func (f *File) Match(tb TB, path string) {
 		}
 		return
 	}
-	promise := promised(tb, f.promise)
+	promise := Promise(tb, f.promise)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		tb.Fatal(err)
@@ -81,8 +81,8 @@ func (f *File) Match(tb TB, path string) {
 	}
 }
 
-// promised returns the row of docs/compatibility.md that begins so.
-func promised(tb TB, what string) string {
+// Promise returns the row of docs/compatibility.md that begins so.
+func Promise(tb TB, what string) string {
 	tb.Helper()
 	const page = "docs/compatibility.md"
 	folder := "."
