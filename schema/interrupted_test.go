@@ -64,11 +64,12 @@ func TestInterruptedMySQLIsCompleted(t *testing.T) {
 }
 
 // cutAnywhere calls f with a connection that is lost at the first operation, before it is sent and
-// before its reply, then step operations later, and so on until f is through before the cut.
+// before its reply, then step operations later, and so on until f is through before the cut. With
+// steps an operation is cut in one of the two ways.
 func cutAnywhere(t *testing.T, driver, dsn string, step int, f func(broken *sql.DB, n int)) {
 	t.Helper()
-	for _, cut := range []faultdb.Fault{faultdb.FailBeforeSend(), faultdb.LoseReply()} {
-		for n, reached := 1, true; reached; n += step {
+	for i, cut := range []faultdb.Fault{faultdb.FailBeforeSend(), faultdb.LoseReply()} {
+		for n, reached := 1+i%step, true; reached; n += step {
 			var log faultdb.Log
 			broken, err := faultdb.Open(driver, dsn, faultdb.Any(&log, faultdb.Nth(int64(n), cut)))
 			if err != nil {
@@ -112,7 +113,7 @@ func TestDownCutAnywhere(t *testing.T) {
 		driver, dsn := s.fresh(t, s)
 		whole := open(t, driver, dsn)
 		migrate(t, s, whole)
-		cutAnywhere(t, driver, dsn, 1, func(broken *sql.DB, n int) {
+		cutAnywhere(t, driver, dsn, 2, func(broken *sql.DB, n int) {
 			if err := insert(s, whole, []byte("key"), nil, lease.Token(n)); err != nil {
 				t.Fatal(err)
 			}
