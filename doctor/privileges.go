@@ -40,9 +40,10 @@ func privileges(ctx context.Context, x *examiner) (f Finding, err error) {
 	if err != nil {
 		return f, err
 	}
+	made := x.present(ctx)
 	for _, feature := range features {
 		for _, table := range feature.tables {
-			if len(columns[table]) == 0 && x.d.Name() != "mysql" {
+			if len(columns[table]) == 0 && (x.d.Name() != "mysql" || !made[table]) {
 				continue // the check of the tables has it
 			}
 			if err := x.rights(ctx, &f, feature.name, feature.core, table); err != nil {

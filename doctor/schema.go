@@ -59,6 +59,12 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 		f.raise(Critical, fmt.Sprintf("the tables are of version %d and this rowlock knows %d: Open refuses "+
 			"them", version, sqlstore.SchemaVersion), "deploy a newer rowlock")
 	}
+	for _, set := range sqlstore.AllSets[1:] {
+		v, there := sets[set]
+		if err := sqlstore.CheckVersion(set, v); there && err != nil {
+			f.raise(Critical, oneLine(err), migrates)
+		}
+	}
 	f.fine(fmt.Sprintf("version %d", version))
 	return f, nil
 }
@@ -84,6 +90,11 @@ func tables(ctx context.Context, x *examiner) (f Finding, err error) {
 	if err != nil {
 		return f, err
 	}
+	made := x.present(ctx)
+	want = slices.DeleteFunc(want, func(line string) bool {
+		table, _, _ := strings.Cut(line, " ")
+		return !made[table]
+	})
 	if err := x.compare(ctx, &f, want, columns, have); err != nil {
 		return f, err
 	}
@@ -92,6 +103,26 @@ func tables(ctx context.Context, x *examiner) (f Finding, err error) {
 		f.fine("columns, indexes and storage are as the migrations make them")
 	}
 	return f, err
+}
+
+// present are the tables of the sets that the database has, as far as rowlock_meta tells.
+func (x *examiner) present(ctx context.Context) map[string]bool {
+	sets := make(sqlstore.Sets)
+	err := x.read(ctx, func(conn *sql.Conn) (err error) {
+		sets, err = sqlstore.SetsOf(ctx, conn, x.d)
+		return err
+	})
+	if err != nil {
+		x.leave() // its session may be in a transaction that has failed
+		return tableNames
+	}
+	all := make(map[string]bool)
+	for set := range sets {
+		for _, table := range sqlstore.SetTables[set] {
+			all[table] = true
+		}
+	}
+	return all
 }
 
 func (x *examiner) compare(

@@ -74,7 +74,9 @@ func NewLockerContext(
 		return nil, err
 	}
 	defer cancel()
-	rows, facts, err := table.Open(ctx, db, of, table.Options{Lanes: 1, Timeout: statementTimeout})
+	rows, facts, err := table.Open(ctx, db, of.Serving(sqlstore.ForUpdate), table.Options{
+		Lanes: 1, Timeout: statementTimeout,
+	})
 	if err != nil {
 		return nil, err
 	}

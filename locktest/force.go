@@ -115,6 +115,7 @@ func forceExpired(r *rig) {
 
 func forceMembers(r *rig) {
 	r.forcer()
+	r.sharer()
 	first := r.team("k")
 	second := r.share("k")
 	if f := r.takeAway(first); f.Lease.Owner != lease.Team(first.Token) {

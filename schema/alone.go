@@ -18,8 +18,8 @@ const aloneKey = "rowlock.schema.Alone"
 // them. The others wait for as long as ctx lasts, and run f then: their tool finds nothing to do.
 //
 // It holds a lock of rowlock's, the key "rowlock.schema.Alone", because a session's lock would not
-// survive a pooler, and a file's would keep f itself from writing. So it calls [Migrate] first.
-// Leave the files of [FS] out of what f runs, because f would make those tables again.
+// survive a pooler, and a file's would keep f itself from writing. So it calls [Migrate] first, for
+// these sets. Leave the files of [FS] out of what f runs, because f would make those tables again.
 //
 // The lock is renewed while f runs. If it is lost, the ctx that f gets ends with
 // [rowlock.ErrLost] as its cause, and the error is f's joined with that. Otherwise the error is
@@ -29,12 +29,12 @@ const aloneKey = "rowlock.schema.Alone"
 // because the lock cannot be renewed while a transaction of f writes: one that writes for longer
 // loses it. The pool must have room for two connections beside those of f.
 func Alone(
-	ctx context.Context, db dialect.DB, d dialect.Dialect, f func(ctx context.Context) error,
+	ctx context.Context, db dialect.DB, d dialect.Dialect, f func(ctx context.Context) error, sets ...Set,
 ) error {
 	if f == nil {
 		return fmt.Errorf("%w: schema.Alone: the function is nil", lease.ErrConfig)
 	}
-	if err := migrate(ctx, "schema.Alone", db, d); err != nil {
+	if err := migrate(ctx, "schema.Alone", db, d, sets); err != nil {
 		return err
 	}
 	cfg := rowlock.Config{TTL: 30 * time.Second, Lanes: 2}

@@ -78,13 +78,15 @@ func remove(ctx context.Context, caller string, db DB, d dialect.Dialect, all bo
 }
 
 func (s *session) remove(ctx context.Context, conn *sql.Conn, all bool) error {
-	version, err := s.read(ctx, conn)
+	has, err := s.read(ctx, conn)
 	if err != nil {
 		return err
 	}
-	if version.At > Version || !all && 0 < version.At && version.At < first {
-		version.From = version.At // what another version has made, this one cannot know
-		return sqlstore.CheckVersion(sqlstore.Core, version)
+	for set, v := range has {
+		if v.At > Version || !all && 0 < v.At && v.At < first {
+			v.From = v.At // what another version has made, this one cannot know
+			return sqlstore.CheckVersion(set, v)
+		}
 	}
 	present, err := s.lockTables(ctx, conn)
 	if err == nil {
@@ -93,7 +95,7 @@ func (s *session) remove(ctx context.Context, conn *sql.Conn, all bool) error {
 	if err == nil && !all {
 		err = s.keepTokens(ctx, conn, present)
 	}
-	if err == nil && version.At >= first {
+	if err == nil && has[Core].At >= first {
 		err = s.exec(ctx, conn, s.statements.Text("forget-version"))
 	}
 	for _, table := range slices.Backward(present) {

@@ -86,9 +86,14 @@ func ExampleFS() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(names[0])
+	fmt.Println(strings.Join(names, "\n"))
 	// Output:
-	// 00003_rowlock.sql
+	// 00031_core.sql
+	// 00032_shared.sql
+	// 00033_once.sql
+	// 00034_latch.sql
+	// 00035_forupdate.sql
+	// 00036_trace.sql
 }
 
 // For golang-migrate, Flyway and psql: two texts of plain SQL.

@@ -9,6 +9,7 @@ package schema
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -22,13 +23,36 @@ const Version = sqlstore.SchemaVersion
 // first is the version that the first migration leads to.
 const first = sqlstore.FirstVersion
 
+// Set names tables that are made together, so that a database has no tables for what no program
+// uses. Each set has a version of its own in rowlock_meta, under schema_version/once and so on.
+type Set = sqlstore.Set
+
+const (
+	// Core is six tables: locks, fences, queues, cycles of waits, eras, forced releases and their
+	// records. Every other set needs it.
+	Core = sqlstore.Core
+	// Shared is for RLock, and for semaphores and other limits. Every client of a database that has
+	// it needs the rights on it.
+	Shared = sqlstore.Shared
+	// Once is for packages once and oncehttp.
+	Once = sqlstore.Once
+	// Latch is for package latch.
+	Latch = sqlstore.Latch
+	// ForUpdate is for package forupdate.
+	ForUpdate = sqlstore.ForUpdate
+	// Trace is for Config.Trace. Without it, Client.Trace lists forced releases alone.
+	Trace = sqlstore.Trace
+)
+
 // DB is what Migrate needs of a pool: *sql.DB and *sqlx.DB have it.
 type DB = dialect.Pool
 
-// Migrate brings the tables to [Version]. It may run in any number of processes at once, and any
-// number of times: the first makes the tables, the others wait for it. If the tables are up to date
-// it only reads. If it is interrupted it leaves nothing behind. MySQL and MariaDB cannot roll back
-// a CREATE TABLE; there, running it again completes the work.
+// Migrate makes the tables of these sets and of [Core], of all sets if none is named, and brings
+// them and every set that is there to [Version]. A later Migrate adds sets; clients learn at Open
+// which there are. It may run in any number of processes at once, and any number of times: the
+// first makes the tables, the others wait for it. If the tables are up to date it only reads. If it
+// is interrupted it leaves nothing behind. MySQL and MariaDB cannot roll back a CREATE TABLE;
+// there, running it again completes the work.
 //
 // Clients may go on meanwhile. A change of a table that is in use, by a backup or by a long
 // transaction, waits for it for a second at most, because every later statement on the table waits
@@ -45,14 +69,21 @@ type DB = dialect.Pool
 //
 // db is any pool with the method Conn of *sql.DB, such as *sqlx.DB. Of another, as *bun.DB, pass
 // its field DB.
-func Migrate(ctx context.Context, db DB, d dialect.Dialect) error {
-	return migrate(ctx, "schema.Migrate", db, d)
+func Migrate(ctx context.Context, db DB, d dialect.Dialect, sets ...Set) error {
+	return migrate(ctx, "schema.Migrate", db, d, sets)
 }
 
-func migrate(ctx context.Context, caller string, db DB, d dialect.Dialect) error {
-	s, err := newSession(ctx, caller, db, d)
-	if err != nil || s.current(ctx, db) {
+func migrate(ctx context.Context, caller string, db DB, d dialect.Dialect, sets []Set) error {
+	named, err := named(sets)
+	if err != nil {
 		return err
+	}
+	s, err := newSession(ctx, caller, db, d)
+	if err != nil {
+		return err
+	}
+	if s.named = append(named, Core); s.current(ctx, db) {
+		return nil
 	}
 	return s.run(ctx, db, "migrate", s.up)
 }
@@ -60,24 +91,35 @@ func migrate(ctx context.Context, caller string, db DB, d dialect.Dialect) error
 // up runs the migrations that the tables lack. Then it looks at what they have made: a trigger, a
 // policy or a setting can have a statement do less than it says.
 func (s *session) up(ctx context.Context, conn *sql.Conn) error {
-	version, err := s.read(ctx, conn)
+	has, err := s.read(ctx, conn)
 	if err != nil {
 		return err
 	}
-	if version.At > Version || 0 < version.At && version.At < first {
-		return sqlstore.CheckVersion(sqlstore.Core, version)
-	}
-	all, err := migrations(s.dialect)
-	if err != nil {
-		return err
-	}
-	for _, m := range all[max(0, version.At-first+1):] {
-		if err := s.each(ctx, conn, m.up); err != nil {
-			return err
+	all, err := migrations(s.dialect, s.wanted(has))
+	for _, m := range all {
+		if at := has[m.set].At; err == nil && (at > Version || 0 < at && at < first) {
+			err = sqlstore.CheckVersion(m.set, has[m.set])
 		}
 	}
-	_, err = s.dialect.ProbeTables(ctx, conn)
+	for _, m := range all {
+		if err == nil && m.version > has[m.set].At {
+			err = s.each(ctx, conn, m.up)
+		}
+	}
+	if err == nil {
+		_, err = s.dialect.ProbeTables(ctx, conn)
+	}
 	return err
+}
+
+// wanted are the sets that were named, and those that are there.
+func (s *session) wanted(has sqlstore.Sets) (sets []Set) {
+	for _, set := range sqlstore.AllSets {
+		if _, there := has[set]; there || slices.Contains(s.named, set) {
+			sets = append(sets, set)
+		}
+	}
+	return sets
 }
 
 // each runs the statements of a migration one by one. A driver takes several at once only if its

@@ -34,6 +34,7 @@ type session struct {
 	dialect    *sqlstore.Dialect
 	statements sqlstore.Sections
 	restore    string // undoes what wait has changed
+	named      []Set  // to be made
 }
 
 func newSession(ctx context.Context, caller string, db DB, d dialect.Dialect) (*session, error) {
@@ -204,25 +205,28 @@ func (s *session) current(ctx context.Context, db DB) bool {
 		return false
 	}
 	defer conn.Close()
-	v, err := s.read(ctx, conn)
-	return err == nil && v.At >= Version && sqlstore.CheckVersion(sqlstore.Core, v) == nil
+	has, err := s.read(ctx, conn)
+	for _, set := range s.wanted(has) {
+		if err != nil || has[set].At < Version || sqlstore.CheckVersion(set, has[set]) != nil {
+			return false
+		}
+	}
+	return true
 }
 
-// read returns the version of the tables, 0 if there are none. It asks the catalog first, because
-// on PostgreSQL the error of a missing table would end the transaction and appear in the server's
-// log.
-func (s *session) read(ctx context.Context, conn *sql.Conn) (v sqlstore.TablesVersion, err error) {
+// read returns the versions of the sets that are there. It asks the catalog first, because on
+// PostgreSQL the error of a missing table would end the transaction and appear in the server's log.
+func (s *session) read(ctx context.Context, conn *sql.Conn) (sqlstore.Sets, error) {
 	n := s.dialect.Names()
 	there, err := s.ask(ctx, conn, "exists", n.Schema, n.Prefix+"rowlock_meta")
 	if err != nil || !there {
-		return v, err
+		return nil, err
 	}
-	sets, err := sqlstore.SetsOf(ctx, conn, s.dialect)
-	v = sets[sqlstore.Core]
+	has, err := sqlstore.SetsOf(ctx, conn, s.dialect)
 	if errors.Is(err, lease.ErrNoSchema) {
 		err = nil // MySQL was stopped half-way: the version is what is written last
 	}
-	return v, err
+	return has, err
 }
 
 func (s *session) exec(ctx context.Context, conn *sql.Conn, statement string) error {

@@ -114,6 +114,17 @@ func TestTablesAreMadeAndRemoved(t *testing.T) {
 		if out := b.wants(0, "", "migrate", "sql"); !strings.Contains(out, b.Dialect.Names().Prefix+"rowlock") {
 			b.Errorf("sql prints %q", out)
 		}
+		if out := b.wants(0, "", "migrate", "sql", "--set", "once"); !strings.Contains(out, "rowlock_once") || strings.Contains(out, "rowlock_wait") {
+			b.Errorf("sql of the set once prints %q", out)
+		}
+		b.wants(2, "no set of tables", "migrate", "up", "--set", "onec")
+		b.does("uninstall", "--yes")
+		b.wants(0, "", "migrate", "up", "--set", "core,once")
+		for _, command := range []string{"ls", "show k", "history", "history k", "waiters", "doctor", "migrate status"} {
+			if _, said, code := b.does(strings.Fields(command)...); code > 1 || strings.Contains(said, "tables missing") {
+				b.Errorf("on the sets core and once rowlock %s exits with %d: %s", command, code, said)
+			}
+		}
 	})
 }
 

@@ -30,16 +30,16 @@ func ExampleNew() {
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock` (
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_floor` (
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_queue` (
-	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_hold` (
-	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_once` (
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_wait` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_forced` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_meta` (
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_member` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_limit` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_once` (
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_latch` (
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_party` (
-	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_limit` (
-	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_forced` (
+	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_hold` (
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_trace` (
-	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_meta` (
 }
 
 // The driver need not watch a context for each statement of a lock. rowlock keeps Config.Lanes

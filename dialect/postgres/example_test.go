@@ -32,16 +32,16 @@ func ExampleNew() {
 	// CREATE TABLE "locks"."rowlock" (
 	// CREATE TABLE IF NOT EXISTS "locks"."rowlock_floor" (
 	// CREATE TABLE "locks"."rowlock_queue" (
-	// CREATE TABLE "locks"."rowlock_hold" (
-	// CREATE TABLE "locks"."rowlock_once" (
 	// CREATE TABLE "locks"."rowlock_wait" (
+	// CREATE TABLE "locks"."rowlock_forced" (
+	// CREATE TABLE IF NOT EXISTS "locks"."rowlock_meta" (
 	// CREATE TABLE "locks"."rowlock_member" (
+	// CREATE TABLE "locks"."rowlock_limit" (
+	// CREATE TABLE "locks"."rowlock_once" (
 	// CREATE TABLE "locks"."rowlock_latch" (
 	// CREATE TABLE "locks"."rowlock_party" (
-	// CREATE TABLE "locks"."rowlock_limit" (
-	// CREATE TABLE "locks"."rowlock_forced" (
+	// CREATE TABLE "locks"."rowlock_hold" (
 	// CREATE TABLE "locks"."rowlock_trace" (
-	// CREATE TABLE IF NOT EXISTS "locks"."rowlock_meta" (
 }
 
 // An application that has a pgxpool gives rowlock a part of it, and fences its own pgx

@@ -86,8 +86,8 @@ func (a *Asker) joined(ctx context.Context, c *Call, g Grants) (free []*Grant, e
 	return free, nil
 }
 
-// denied reports whether the user lacks a right or the tables lack members: then no member was made,
-// and none can be removed.
+// denied reports whether the user lacks a right or the tables lack members: then no member was
+// made, and none can be removed.
 func denied(err error) bool {
 	return (errors.Is(err, lease.ErrPrivilege) || errors.Is(err, lease.ErrNoSchema)) &&
 		!errors.Is(err, lease.ErrUnknown)

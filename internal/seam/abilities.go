@@ -55,8 +55,8 @@ func (s *Store) Traces() (lease.Tracer, error) {
 	return need(s.tracer, "a trace needs a store that keeps one (lease.Tracer)")
 }
 
-// Keeps returns the error of a tracer over another store that has no trace, or over tables that have
-// none, and so can keep no event whatever happens. It writes no event, and asks no database.
+// Keeps returns the error of a tracer over another store that has no trace, or over tables that
+// have none, and so can keep no event whatever happens. It writes no event, and asks no database.
 func Keeps(t lease.Tracer) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -102,9 +102,9 @@ func ProbeOther(ctx context.Context, pool Pool, d *Dialect) error {
 	return oneline.Join(d.ProbePool(ctx, conn), conn.Close())
 }
 
-// ProbeTables looks at each of the tables that the user needs, and returns which sets there are. Its
-// error says that a table is missing, or a row that the migrations write, or that this code does
-// not know their version, or that the user has no right to a set.
+// ProbeTables looks at each of the tables that the user needs, and returns which sets there are.
+// Its error says that a table is missing, or a row that the migrations write, or that this code
+// does not know their version, or that the user has no right to a set.
 func (d *Dialect) ProbeTables(ctx context.Context, conn *sql.Conn) (Sets, error) {
 	core := d.settings.core()
 	for _, table := range core {

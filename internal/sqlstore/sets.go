@@ -59,8 +59,8 @@ func (s Sets) Need(set Set) error {
 		"or schema.Migrate), and open again", lease.ErrNoSchema, set, set)
 }
 
-// SetsOf reads the versions of rowlock's tables. It returns an error that wraps lease.ErrNoSchema if
-// there is none of Core.
+// SetsOf reads the versions of rowlock's tables. It returns an error that wraps lease.ErrNoSchema
+// if there is none of Core.
 func SetsOf(ctx context.Context, conn *sql.Conn, d Texts) (Sets, error) {
 	rows, err := conn.QueryContext(ctx, d.Text("schema-version"))
 	if err != nil {

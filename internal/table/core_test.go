@@ -36,8 +36,8 @@ func openTable(t *testing.T, e *testdb.Env) *table.Store {
 	return s
 }
 
-// What a lock needs, what lists and removes its rows, and what an operator needs in an emergency use
-// the tables of Core. A call that needs another set names it, and how to make it.
+// What a lock needs, what lists and removes its rows, and what an operator needs in an emergency
+// use the tables of Core. A call that needs another set names it, and how to make it.
 func TestCoreAlone(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		without(t, e, sqlstore.AllSets[1:]...)

@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -14,13 +15,18 @@ import (
 const mostEvents = 1000
 
 // Read lists events, latest first: those that the trace has, the forced releases of which there are
-// records, and how many events are missing. forces may be nil.
+// records, and how many events are missing. forces may be nil. Tables without a trace have the
+// records all the same.
 func Read(
 	ctx context.Context, store lease.Tracer, forces lease.ForceReleaser, f lease.TraceFilter,
 ) ([]lease.TraceEvent, error) {
 	f.Limit = cmp.Or(max(f.Limit, 0), mostEvents)
 	all, err := store.ReadTrace(ctx, f)
-	if err == nil && (f.Key != "" || f.Prefix != "") {
+	none := forces != nil && errors.Is(err, lease.ErrNoSchema)
+	if none {
+		err = nil
+	}
+	if err == nil && !none && (f.Key != "" || f.Prefix != "") {
 		var others []lease.TraceEvent
 		others, err = store.ReadTrace(ctx, lease.TraceFilter{NoKey: true, Before: f.Before, Limit: f.Limit})
 		all = append(all, others...)

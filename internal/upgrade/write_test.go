@@ -1,6 +1,7 @@
 package upgrade_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -61,22 +62,26 @@ func TestReleasedMigrationsStayAsTheyAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		names, err := fs.Glob(files, "*.sql")
-		if err != nil || len(names) != schema.Version-sqlstore.FirstVersion+1 {
+		if err != nil || len(names) < len(sqlstore.AllSets) {
 			t.Fatalf("%s has the files %q, %v", k.Name, names, err)
 		}
-		for i, name := range names {
+		for _, name := range names {
+			var version int
+			if _, err := fmt.Sscanf(name, "%4d", &version); err != nil {
+				t.Fatal(err)
+			}
 			text, err := fs.ReadFile(files, name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			released, err := os.ReadFile(file(sqlstore.FirstVersion+i, k.Name))
+			released, err := os.ReadFile(file(version, k.Name))
 			if err != nil {
 				t.Fatal(err)
 			}
 			up, _, _ := strings.Cut(strings.TrimPrefix(string(text), "-- +goose Up\n\n"), "-- +goose Down\n")
 			if !strings.Contains(string(released), up) {
 				t.Errorf("%s of %s is not what version %d was released with: tables that it has made differ from "+
-					"now on. Leave it as it was, and write the next version's", name, k.Name, sqlstore.FirstVersion+i)
+					"now on. Leave it as it was, and write the next version's", name, k.Name, version)
 			}
 		}
 	}

@@ -111,10 +111,11 @@ func TestAMigrationMindsNoNeighbourBehindAPooler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inEverySession(t, pooled.Pool(t), sets)
 			prefix := dialect.Prefix(fmt.Sprintf("m%d_", databases.Add(1)))
-			for _, do := range []func(context.Context, schema.DB, dialect.Dialect) error{schema.Migrate, schema.Uninstall} {
-				if err := do(t.Context(), pooled.Pool(t), pooled.New(prefix)); err != nil {
-					t.Error(err)
-				}
+			if err := schema.Migrate(t.Context(), pooled.Pool(t), pooled.New(prefix)); err != nil {
+				t.Error(err)
+			}
+			if err := schema.Uninstall(t.Context(), pooled.Pool(t), pooled.New(prefix)); err != nil {
+				t.Error(err)
 			}
 		})
 	}

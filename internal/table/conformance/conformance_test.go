@@ -14,6 +14,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/locktest"
+	"github.com/rowlockdb/rowlock/schema"
 )
 
 // unrelated are the topics whose statements are the same for both strategies. A strategy is how one
@@ -54,9 +55,30 @@ func conforms(t *testing.T, strategy sqlstore.Strategy, kinds []testdb.Kind) {
 			e := k.Open(t)
 			e.OnlyReleasesRelax(t)
 			other := testdb.Kinds[0].Open(t) // a database that has nothing to do with e's
-			locktest.Run(t, harness(e, other, strategy))
+			locktest.Run(t, harness(e, other, strategy, sqlstore.Shared, sqlstore.Trace))
 		})
 	}
+}
+
+// What needs no other set needs no other table.
+func TestConformanceOfCoreAlone(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		err := schema.Uninstall(t.Context(), e.DB, e.Dialect)
+		if err == nil {
+			err = schema.Migrate(t.Context(), e.DB, e.Dialect, schema.Core)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := harness(e, nil, sqlstore.Insert)
+		h.ExpireMember, h.AgeWishes = nil, nil // so that no property of another topic shares a key
+		h.Without = []string{"shared", "limit", "hand over slots", "trace"}
+		if !testdb.Whole() { // TestConformance has these, whose statements know of no other set
+			h.Without = append(h.Without, "race", "history", "time", "cancel", "tokens", "keys", "batch", "hints")
+		}
+		locktest.Run(t, h)
+	})
 }
 
 // One strategy after the other: transactions of two suites would have all of the pooler's sessions.
@@ -68,7 +90,7 @@ func TestConformanceBehindPgBouncer(t *testing.T) {
 			direct := testdb.Kinds[1].Open(t)
 			direct.OnlyReleasesRelax(t)
 			pooled := direct.Behind(t, postgres.Listen(direct.Source))
-			locktest.Run(t, harness(pooled, nil, strategy))
+			locktest.Run(t, harness(pooled, nil, strategy, sqlstore.Shared, sqlstore.Trace))
 		})
 	}
 }
@@ -77,13 +99,19 @@ func TestRandomCalls(t *testing.T) {
 	race.Checks(t, 25)
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		e.OnlyReleasesRelax(t)
-		h := harness(e, nil, sqlstore.Update)
+		h := harness(e, nil, sqlstore.Update, sqlstore.Shared, sqlstore.Trace)
 		h.Slow = true
 		locktest.RunRandom(t, h, 20)
 	})
 }
 
-func harness(e, other *testdb.Env, strategy sqlstore.Strategy) locktest.Harness {
+func harness(
+	e, other *testdb.Env, strategy sqlstore.Strategy, sets ...sqlstore.Set,
+) locktest.Harness {
+	emptied := []string{"rowlock", "rowlock_queue", "rowlock_wait", "rowlock_forced"}
+	for _, set := range sets {
+		emptied = append(emptied, sqlstore.SetTables[set]...)
+	}
 	open := func(tb testing.TB) lease.Store {
 		tb.Helper()
 		s, _, err := table.Open(context.Background(), e.DB, e.Dialect, table.Options{
@@ -107,13 +135,9 @@ func harness(e, other *testdb.Env, strategy sqlstore.Strategy) locktest.Harness 
 	}
 	h := locktest.Harness{
 		Open: func(tb testing.TB) lease.Store {
-			e.Exec(tb, `DELETE FROM {rowlock}`)
-			e.Exec(tb, `DELETE FROM {rowlock_queue}`)
-			e.Exec(tb, `DELETE FROM {rowlock_wait}`)
-			e.Exec(tb, `DELETE FROM {rowlock_member}`)
-			e.Exec(tb, `DELETE FROM {rowlock_limit}`)
-			e.Exec(tb, `DELETE FROM {rowlock_forced}`)
-			e.Exec(tb, `DELETE FROM {rowlock_trace}`)
+			for _, table := range emptied {
+				e.Exec(tb, `DELETE FROM {`+table+`}`)
+			}
 			return open(tb)
 		},
 		Another: func(tb testing.TB, _ lease.Store) lease.Store { return open(tb) },

@@ -41,25 +41,6 @@ CREATE TABLE IF NOT EXISTS `rowlock_queue` (
     PRIMARY KEY (`key`, waiter)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- A row for each key that forupdate locks, with nothing to say: the lock on the row is the lock.
-CREATE TABLE IF NOT EXISTS `rowlock_hold` (
-    `key`   VARBINARY(255) NOT NULL PRIMARY KEY CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
-    made_at DATETIME(6)    NOT NULL
-) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
-
--- What was done once, by the key that asked for it: the fingerprint of the request, and the result. It is written in the
--- transaction that does it, so it is there exactly if that was committed.
-CREATE TABLE IF NOT EXISTS `rowlock_once` (
-    tenant      VARBINARY(255) NOT NULL DEFAULT '',
-    `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
-    fingerprint VARBINARY(32)  NOT NULL DEFAULT '',
-    result      LONGBLOB       NULL,
-    made_at     DATETIME(6)    NOT NULL,
-    expires_at  DATETIME(6)    NOT NULL,
-    PRIMARY KEY (tenant, `key`),
-    INDEX (expires_at)
-) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
-
 -- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
 -- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
 CREATE TABLE IF NOT EXISTS `rowlock_wait` (
@@ -75,6 +56,43 @@ CREATE TABLE IF NOT EXISTS `rowlock_wait` (
     INDEX (`key`, token)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
+-- Leases that an operator took away, each with who did it and why. raised is the token of the key
+-- afterwards.
+CREATE TABLE IF NOT EXISTS `rowlock_forced` (
+    `key`   VARBINARY(255)  NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    `at`    DATETIME(6)     NOT NULL,
+    id      BINARY(16)      NOT NULL,
+    actor   VARBINARY(512)  NOT NULL,
+    reason  VARBINARY(1000) NOT NULL,
+    asked   BIGINT          NOT NULL,
+    owner   BINARY(16)      NOT NULL,
+    token   BIGINT          NOT NULL,
+    note    VARBINARY(384)  NOT NULL,
+    raised  BIGINT          NOT NULL,
+    PRIMARY KEY (`key`, `at`, id),
+    UNIQUE (`at`, id)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- Settings, and the eras of these tables: a row for each server incarnation that a client has met,
+-- named era/ and the incarnation, with the token that every token of the era is above and the time
+-- when it began. The row eras is none of them: a client locks it to begin an era, before anything is
+-- granted by an incarnation that is not here.
+CREATE TABLE IF NOT EXISTS `rowlock_meta` (
+    name  VARBINARY(255) NOT NULL PRIMARY KEY,
+    value VARBINARY(255) NOT NULL DEFAULT '',
+    start BIGINT         NULL CHECK (start >= 0),
+    since DATETIME(6)    NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- The instance tells these tables from any others. The version is written last.
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('instance', UUID());
+
+INSERT IGNORE INTO `rowlock_meta` (name, start, since) VALUES ('eras', 0, UTC_TIMESTAMP(6));
+
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('compatible_from', '3');
+
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version', '3');
+
 -- The members of a group that shares a key, each with a lease of its own: the row of the key names
 -- the group as its owner and never expires. Only its own member changes a row here. The group of 16
 -- zero bytes has those that wait for such a key exclusively.
@@ -87,6 +105,38 @@ CREATE TABLE IF NOT EXISTS `rowlock_member` (
     expires_at DATETIME(6)    NOT NULL,
     PRIMARY KEY (`key`, team, owner)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- Limits of semaphores. Their slots are rows of `rowlock` under the name, a slash and three digits.
+-- peak is the largest number of slots that there ever was. A statement that grants slots locks the
+-- row to be read, and names the generation that its count was read in.
+CREATE TABLE IF NOT EXISTS `rowlock_limit` (
+    name       VARBINARY(251) NOT NULL CHECK (LENGTH(name) BETWEEN 1 AND 251),
+    slots      INT            NOT NULL CHECK (slots > 0),
+    peak       INT            NOT NULL,
+    generation BIGINT         NOT NULL,
+    PRIMARY KEY (name)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('compatible_from/shared', '3');
+
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version/shared', '3');
+
+-- What was done once, by the key that asked for it: the fingerprint of the request, and the result. It is written in the
+-- transaction that does it, so it is there exactly if that was committed.
+CREATE TABLE IF NOT EXISTS `rowlock_once` (
+    tenant      VARBINARY(255) NOT NULL DEFAULT '',
+    `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    fingerprint VARBINARY(32)  NOT NULL DEFAULT '',
+    result      LONGBLOB       NULL,
+    made_at     DATETIME(6)    NOT NULL,
+    expires_at  DATETIME(6)    NOT NULL,
+    PRIMARY KEY (tenant, `key`),
+    INDEX (expires_at)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('compatible_from/once', '3');
+
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version/once', '3');
 
 -- Latches and barriers: a row for each, whose id names its generation and no other. state and ended
 -- say how far this generation and the one before it have come. Only a reset, a barrier's steps and
@@ -115,33 +165,19 @@ CREATE TABLE IF NOT EXISTS `rowlock_party` (
     PRIMARY KEY (id, phase, party)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- Limits of semaphores. Their slots are rows of `rowlock` under the name, a slash and three digits.
--- peak is the largest number of slots that there ever was. A statement that grants slots locks the
--- row to be read, and names the generation that its count was read in.
-CREATE TABLE IF NOT EXISTS `rowlock_limit` (
-    name       VARBINARY(251) NOT NULL CHECK (LENGTH(name) BETWEEN 1 AND 251),
-    slots      INT            NOT NULL CHECK (slots > 0),
-    peak       INT            NOT NULL,
-    generation BIGINT         NOT NULL,
-    PRIMARY KEY (name)
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('compatible_from/latch', '3');
+
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version/latch', '3');
+
+-- A row for each key that forupdate locks, with nothing to say: the lock on the row is the lock.
+CREATE TABLE IF NOT EXISTS `rowlock_hold` (
+    `key`   VARBINARY(255) NOT NULL PRIMARY KEY CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    made_at DATETIME(6)    NOT NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- Leases that an operator took away, each with who did it and why. raised is the token of the key
--- afterwards.
-CREATE TABLE IF NOT EXISTS `rowlock_forced` (
-    `key`   VARBINARY(255)  NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
-    `at`    DATETIME(6)     NOT NULL,
-    id      BINARY(16)      NOT NULL,
-    actor   VARBINARY(512)  NOT NULL,
-    reason  VARBINARY(1000) NOT NULL,
-    asked   BIGINT          NOT NULL,
-    owner   BINARY(16)      NOT NULL,
-    token   BIGINT          NOT NULL,
-    note    VARBINARY(384)  NOT NULL,
-    raised  BIGINT          NOT NULL,
-    PRIMARY KEY (`key`, `at`, id),
-    UNIQUE (`at`, id)
-) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('compatible_from/forupdate', '3');
+
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version/forupdate', '3');
 
 -- What became of keys, for clients with Config.Trace: removed after their retention, and read by no
 -- lock. number is µs, or how many events were dropped. A key of no bytes has what concerns no key.
@@ -159,32 +195,9 @@ CREATE TABLE IF NOT EXISTS `rowlock_trace` (
     UNIQUE (`key`, `at`, id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- Settings, and the eras of these tables: a row for each server incarnation that a client has met,
--- named era/ and the incarnation, with the token that every token of the era is above and the time
--- when it began. The row eras is none of them: a client locks it to begin an era, before anything is
--- granted by an incarnation that is not here.
-CREATE TABLE IF NOT EXISTS `rowlock_meta` (
-    name  VARBINARY(255) NOT NULL PRIMARY KEY,
-    value VARBINARY(255) NOT NULL DEFAULT '',
-    start BIGINT         NULL CHECK (start >= 0),
-    since DATETIME(6)    NULL
-) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('compatible_from/trace', '3');
 
--- The instance tells these tables from any others. The version is written last.
-INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('instance', UUID());
-
-INSERT IGNORE INTO `rowlock_meta` (name, start, since) VALUES ('eras', 0, UTC_TIMESTAMP(6));
-
-INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES
-    ('compatible_from/shared', '3'), ('schema_version/shared', '3'),
-    ('compatible_from/once', '3'), ('schema_version/once', '3'),
-    ('compatible_from/latch', '3'), ('schema_version/latch', '3'),
-    ('compatible_from/forupdate', '3'), ('schema_version/forupdate', '3'),
-    ('compatible_from/trace', '3'), ('schema_version/trace', '3');
-
-INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('compatible_from', '3');
-
-INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version', '3');
+INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version/trace', '3');
 
 
 UPDATE rowlock_meta SET value = '20a40c7c-e97f-11f1-b564-02fc00000001' WHERE name = 'instance';

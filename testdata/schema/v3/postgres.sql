@@ -48,30 +48,6 @@ CREATE TABLE "rowlock_queue" (
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
 );
 
--- A row for each key that forupdate locks, with nothing to say: the lock on the row is the lock. Room is left in each page because
--- a lock is written into the row.
-CREATE TABLE "rowlock_hold" (
-    key     bytea       PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 255),
-    made_at timestamptz NOT NULL
-) WITH (
-    fillfactor = 50,
-    vacuum_truncate = off
-);
-
--- What was done once, by the key that asked for it: the fingerprint of the request, and the result. It is written in the
--- transaction that does it, so it is there exactly if that was committed.
-CREATE TABLE "rowlock_once" (
-    tenant      bytea       NOT NULL DEFAULT '' CHECK (octet_length(tenant) <= 255),
-    key         bytea       NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
-    fingerprint bytea       NOT NULL DEFAULT '' CHECK (octet_length(fingerprint) IN (0, 32)),
-    result      bytea       ,
-    made_at     timestamptz NOT NULL,
-    expires_at  timestamptz NOT NULL,
-    PRIMARY KEY (tenant, key)
-);
-
-CREATE INDEX ON "rowlock_once" (expires_at);
-
 -- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
 -- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
 CREATE TABLE "rowlock_wait" (
@@ -91,6 +67,43 @@ CREATE TABLE "rowlock_wait" (
 
 CREATE INDEX ON "rowlock_wait" (key, token);
 
+-- Leases that an operator took away, each with who did it and why. raised is the token of the key
+-- afterwards.
+CREATE TABLE "rowlock_forced" (
+    key    bytea         NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
+    at     timestamptz   NOT NULL,
+    id     bytea         NOT NULL CHECK (octet_length(id) = 16),
+    actor  varchar(512)  NOT NULL,
+    reason varchar(1000) NOT NULL,
+    asked  bigint        NOT NULL,
+    owner  bytea         NOT NULL CHECK (octet_length(owner) = 16),
+    token  bigint        NOT NULL,
+    note   varchar(384)  NOT NULL,
+    raised bigint        NOT NULL,
+    PRIMARY KEY (key, at, id),
+    UNIQUE (at, id)
+);
+
+-- Settings, and the eras of these tables: a row for each server incarnation that a client has met,
+-- named era/ and the incarnation, with the token that every token of the era is above and the time
+-- when it began. The row eras is none of them: a client locks it to begin an era, before anything is
+-- granted by an incarnation that is not here.
+CREATE TABLE IF NOT EXISTS "rowlock_meta" (
+    name  varchar(255) PRIMARY KEY,
+    value varchar(255) NOT NULL DEFAULT '',
+    start bigint       CHECK (start >= 0),
+    since timestamptz
+);
+
+-- The instance tells these tables from any others. The version is written last.
+INSERT INTO "rowlock_meta" (name, value) VALUES ('instance', CAST(gen_random_uuid() AS text)) ON CONFLICT (name) DO NOTHING;
+
+INSERT INTO "rowlock_meta" (name, start, since) VALUES ('eras', 0, clock_timestamp()) ON CONFLICT (name) DO NOTHING;
+
+INSERT INTO "rowlock_meta" (name, value) VALUES ('compatible_from', '3') ON CONFLICT (name) DO NOTHING;
+
+INSERT INTO "rowlock_meta" (name, value) VALUES ('schema_version', '3') ON CONFLICT (name) DO NOTHING;
+
 -- The members of a group that shares a key, each with a lease of its own: the row of the key names
 -- the group as its owner and never expires. Only its own member changes a row here. The group of 16
 -- zero bytes has those that wait for such a key exclusively.
@@ -106,6 +119,42 @@ CREATE TABLE "rowlock_member" (
     fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0,
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
 );
+
+-- Limits of semaphores. Their slots are rows of "rowlock" under the name, a slash and three digits.
+-- peak is the largest number of slots that there ever was. A statement that grants slots locks the
+-- row to be read, and names the generation that its count was read in.
+CREATE TABLE "rowlock_limit" (
+    name       bytea   NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 251),
+    slots      integer NOT NULL CHECK (slots > 0),
+    peak       integer NOT NULL,
+    generation bigint  NOT NULL,
+    PRIMARY KEY (name)
+) WITH (
+    fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
+);
+
+INSERT INTO "rowlock_meta" (name, value) VALUES ('compatible_from/shared', '3');
+
+INSERT INTO "rowlock_meta" (name, value) VALUES ('schema_version/shared', '3');
+
+-- What was done once, by the key that asked for it: the fingerprint of the request, and the result. It is written in the
+-- transaction that does it, so it is there exactly if that was committed.
+CREATE TABLE "rowlock_once" (
+    tenant      bytea       NOT NULL DEFAULT '' CHECK (octet_length(tenant) <= 255),
+    key         bytea       NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
+    fingerprint bytea       NOT NULL DEFAULT '' CHECK (octet_length(fingerprint) IN (0, 32)),
+    result      bytea       ,
+    made_at     timestamptz NOT NULL,
+    expires_at  timestamptz NOT NULL,
+    PRIMARY KEY (tenant, key)
+);
+
+CREATE INDEX ON "rowlock_once" (expires_at);
+
+INSERT INTO "rowlock_meta" (name, value) VALUES ('compatible_from/once', '3');
+
+INSERT INTO "rowlock_meta" (name, value) VALUES ('schema_version/once', '3');
 
 -- Latches and barriers: a row for each, whose id names its generation and no other. state and ended
 -- say how far this generation and the one before it have come. Only a reset, a barrier's steps and
@@ -141,36 +190,23 @@ CREATE TABLE "rowlock_party" (
     vacuum_truncate = off
 );
 
--- Limits of semaphores. Their slots are rows of "rowlock" under the name, a slash and three digits.
--- peak is the largest number of slots that there ever was. A statement that grants slots locks the
--- row to be read, and names the generation that its count was read in.
-CREATE TABLE "rowlock_limit" (
-    name       bytea   NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 251),
-    slots      integer NOT NULL CHECK (slots > 0),
-    peak       integer NOT NULL,
-    generation bigint  NOT NULL,
-    PRIMARY KEY (name)
+INSERT INTO "rowlock_meta" (name, value) VALUES ('compatible_from/latch', '3');
+
+INSERT INTO "rowlock_meta" (name, value) VALUES ('schema_version/latch', '3');
+
+-- A row for each key that forupdate locks, with nothing to say: the lock on the row is the lock. Room is left in each page because
+-- a lock is written into the row.
+CREATE TABLE "rowlock_hold" (
+    key     bytea       PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 255),
+    made_at timestamptz NOT NULL
 ) WITH (
-    fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0,
-    autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
+    fillfactor = 50,
+    vacuum_truncate = off
 );
 
--- Leases that an operator took away, each with who did it and why. raised is the token of the key
--- afterwards.
-CREATE TABLE "rowlock_forced" (
-    key    bytea         NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
-    at     timestamptz   NOT NULL,
-    id     bytea         NOT NULL CHECK (octet_length(id) = 16),
-    actor  varchar(512)  NOT NULL,
-    reason varchar(1000) NOT NULL,
-    asked  bigint        NOT NULL,
-    owner  bytea         NOT NULL CHECK (octet_length(owner) = 16),
-    token  bigint        NOT NULL,
-    note   varchar(384)  NOT NULL,
-    raised bigint        NOT NULL,
-    PRIMARY KEY (key, at, id),
-    UNIQUE (at, id)
-);
+INSERT INTO "rowlock_meta" (name, value) VALUES ('compatible_from/forupdate', '3');
+
+INSERT INTO "rowlock_meta" (name, value) VALUES ('schema_version/forupdate', '3');
 
 -- What became of keys, for clients with Config.Trace: removed after their retention, and read by no
 -- lock. number is µs, or how many events were dropped. A key of no bytes has what concerns no key.
@@ -192,32 +228,9 @@ CREATE TABLE "rowlock_trace" (
     vacuum_truncate = off
 );
 
--- Settings, and the eras of these tables: a row for each server incarnation that a client has met,
--- named era/ and the incarnation, with the token that every token of the era is above and the time
--- when it began. The row eras is none of them: a client locks it to begin an era, before anything is
--- granted by an incarnation that is not here.
-CREATE TABLE IF NOT EXISTS "rowlock_meta" (
-    name  varchar(255) PRIMARY KEY,
-    value varchar(255) NOT NULL DEFAULT '',
-    start bigint       CHECK (start >= 0),
-    since timestamptz
-);
+INSERT INTO "rowlock_meta" (name, value) VALUES ('compatible_from/trace', '3');
 
--- The instance tells these tables from any others. The version is written last.
-INSERT INTO "rowlock_meta" (name, value) VALUES ('instance', CAST(gen_random_uuid() AS text)) ON CONFLICT (name) DO NOTHING;
-
-INSERT INTO "rowlock_meta" (name, start, since) VALUES ('eras', 0, clock_timestamp()) ON CONFLICT (name) DO NOTHING;
-
-INSERT INTO "rowlock_meta" (name, value) VALUES
-    ('compatible_from/shared', '3'), ('schema_version/shared', '3'),
-    ('compatible_from/once', '3'), ('schema_version/once', '3'),
-    ('compatible_from/latch', '3'), ('schema_version/latch', '3'),
-    ('compatible_from/forupdate', '3'), ('schema_version/forupdate', '3'),
-    ('compatible_from/trace', '3'), ('schema_version/trace', '3');
-
-INSERT INTO "rowlock_meta" (name, value) VALUES ('compatible_from', '3') ON CONFLICT (name) DO NOTHING;
-
-INSERT INTO "rowlock_meta" (name, value) VALUES ('schema_version', '3') ON CONFLICT (name) DO NOTHING;
+INSERT INTO "rowlock_meta" (name, value) VALUES ('schema_version/trace', '3');
 
 
 UPDATE rowlock_meta SET value = 'b55ad622-4b85-4692-8c58-8ef9963fde8c' WHERE name = 'instance';

@@ -29,12 +29,14 @@ func (p *program) migrate() *cobra.Command {
 
 func (p *program) migrateUp() *cobra.Command {
 	var create bool
+	var sets []string
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Make the tables, or bring them to this version",
 		Long: long(`
 Make the tables, or bring them to the version of this program. It may run in any number of processes
-at once and any number of times, and is undone if it is interrupted.`),
+at once and any number of times, and is undone if it is interrupted. With --set it makes the sets of
+tables that are named, and core, and brings those that are there to this version.`),
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if create {
@@ -42,11 +44,27 @@ at once and any number of times, and is undone if it is interrupted.`),
 					return err
 				}
 			}
-			return p.migrated(c.Context(), schema.Migrate, fmt.Sprintf("tables at version %d", schema.Version))
+			up := func(ctx context.Context, db schema.DB, d dialect.Dialect) error {
+				return schema.Migrate(ctx, db, d, setsOf(sets)...)
+			}
+			return p.migrated(c.Context(), up, fmt.Sprintf("tables at version %d", schema.Version))
 		},
 	}
 	c.Flags().BoolVar(&create, "create", false, "make the SQLite file if it is missing")
+	setFlag(c, &sets)
 	return c
+}
+
+func setFlag(c *cobra.Command, sets *[]string) {
+	c.Flags().StringSliceVar(sets, "set", nil,
+		"sets of tables, between commas: core, shared, once, latch, forupdate, trace (default all)")
+}
+
+func setsOf(names []string) (sets []schema.Set) {
+	for _, name := range names {
+		sets = append(sets, schema.Set(name))
+	}
+	return sets
 }
 
 func (p *program) migrateDown() *cobra.Command {
@@ -81,6 +99,7 @@ func (p *program) removal(
 
 func (p *program) migrateSQL() *cobra.Command {
 	var down bool
+	var sets []string
 	c := &cobra.Command{
 		Use:   "sql",
 		Short: "Print the SQL that makes the tables, for your migration tool",
@@ -93,7 +112,7 @@ only the kind counts.`),
 			if err != nil {
 				return err
 			}
-			up, drop, err := schema.SQL(d)
+			up, drop, err := schema.SQL(d, setsOf(sets)...)
 			if down {
 				up = drop
 			}
@@ -104,6 +123,7 @@ only the kind counts.`),
 		},
 	}
 	c.Flags().BoolVar(&down, "down", false, "the SQL that removes them")
+	setFlag(c, &sets)
 	return c
 }
 

@@ -47,30 +47,6 @@ CREATE TABLE rowlock_queue (
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
 );
 
--- A row for each key that forupdate locks, with nothing to say: the lock on the row is the lock. Room is left in each page because
--- a lock is written into the row.
-CREATE TABLE rowlock_hold (
-    key     bytea       PRIMARY KEY CHECK (octet_length(key) BETWEEN 1 AND 255),
-    made_at timestamptz NOT NULL
-) WITH (
-    fillfactor = 50,
-    vacuum_truncate = off
-);
-
--- What was done once, by the key that asked for it: the fingerprint of the request, and the result. It is written in the
--- transaction that does it, so it is there exactly if that was committed.
-CREATE TABLE rowlock_once (
-    tenant      bytea       NOT NULL DEFAULT '' CHECK (octet_length(tenant) <= 255),
-    key         bytea       NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
-    fingerprint bytea       NOT NULL DEFAULT '' CHECK (octet_length(fingerprint) IN (0, 32)),
-    result      bytea       ,
-    made_at     timestamptz NOT NULL,
-    expires_at  timestamptz NOT NULL,
-    PRIMARY KEY (tenant, key)
-);
-
-CREATE INDEX ON rowlock_once (expires_at);
-
 -- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
 -- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
 CREATE TABLE rowlock_wait (
@@ -90,70 +66,6 @@ CREATE TABLE rowlock_wait (
 
 CREATE INDEX ON rowlock_wait (key, token);
 
--- The members of a group that shares a key, each with a lease of its own: the row of the key names
--- the group as its owner and never expires. Only its own member changes a row here. The group of 16
--- zero bytes has those that wait for such a key exclusively.
-CREATE TABLE rowlock_member (
-    key        bytea        NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
-    team       bytea        NOT NULL CHECK (octet_length(team) = 16),
-    owner      bytea        NOT NULL CHECK (octet_length(owner) = 16),
-    note       varchar(384) NOT NULL DEFAULT '',
-    joined_at  timestamptz  NOT NULL,
-    expires_at timestamptz  NOT NULL,
-    PRIMARY KEY (key, team, owner)
-) WITH (
-    fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0,
-    autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
-);
-
--- Latches and barriers: a row for each, whose id names its generation and no other. state and ended
--- say how far this generation and the one before it have come. Only a reset, a barrier's steps and
--- the retention change a row.
-CREATE TABLE rowlock_latch (
-    kind       smallint    NOT NULL,
-    key        bytea       NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
-    id         bytea       NOT NULL UNIQUE CHECK (octet_length(id) = 16),
-    generation bigint      NOT NULL CHECK (generation > 0),
-    parties    integer     NOT NULL CHECK (parties > 0),
-    state      smallint    NOT NULL DEFAULT 0,
-    ended      smallint    NOT NULL DEFAULT 0,
-    made_at    timestamptz NOT NULL,
-    expires_at timestamptz NOT NULL,
-    PRIMARY KEY (kind, key)
-) WITH (
-    fillfactor = 50,
-    vacuum_truncate = off
-);
-
--- The parties of a generation that have counted down or entered (phase 0) or left (phase 1), a row
--- each, so that none waits for another.
-CREATE TABLE rowlock_party (
-    id          bytea       NOT NULL CHECK (octet_length(id) = 16),
-    phase       smallint    NOT NULL,
-    party       bytea       NOT NULL CHECK (octet_length(party) BETWEEN 1 AND 255),
-    counted_at  timestamptz NOT NULL,
-    alive_until timestamptz ,
-    PRIMARY KEY (id, phase, party)
-) WITH (
-    autovacuum_vacuum_threshold = 1000,
-    autovacuum_vacuum_scale_factor = 0,
-    vacuum_truncate = off
-);
-
--- Limits of semaphores. Their slots are rows of rowlock under the name, a slash and three digits.
--- peak is the largest number of slots that there ever was. A statement that grants slots locks the
--- row to be read, and names the generation that its count was read in.
-CREATE TABLE rowlock_limit (
-    name       bytea   NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 251),
-    slots      integer NOT NULL CHECK (slots > 0),
-    peak       integer NOT NULL,
-    generation bigint  NOT NULL,
-    PRIMARY KEY (name)
-) WITH (
-    fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0,
-    autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
-);
-
 -- Leases that an operator took away, each with who did it and why. raised is the token of the key
 -- afterwards.
 CREATE TABLE rowlock_forced (
@@ -169,26 +81,6 @@ CREATE TABLE rowlock_forced (
     raised bigint        NOT NULL,
     PRIMARY KEY (key, at, id),
     UNIQUE (at, id)
-);
-
--- What became of keys, for clients with Config.Trace: removed after their retention, and read by no
--- lock. number is µs, or how many events were dropped. A key of no bytes has what concerns no key.
-CREATE TABLE rowlock_trace (
-    at     timestamptz  NOT NULL,
-    id     bigint       NOT NULL,
-    key    bytea        NOT NULL CHECK (octet_length(key) <= 255),
-    event  varchar(16)  NOT NULL,
-    token  bigint       NOT NULL,
-    owner  bytea        NOT NULL CHECK (octet_length(owner) = 16),
-    note   varchar(384) NOT NULL,
-    number bigint       NOT NULL,
-    detail varchar(255) NOT NULL,
-    PRIMARY KEY (at, id),
-    UNIQUE (key, at, id)
-) WITH (
-    autovacuum_vacuum_threshold = 1000,
-    autovacuum_vacuum_scale_factor = 0.05,
-    vacuum_truncate = off
 );
 
 -- Settings, and the eras of these tables: a row for each server incarnation that a client has met,
@@ -207,22 +99,13 @@ INSERT INTO rowlock_meta (name, value) VALUES ('instance', CAST(gen_random_uuid(
 
 INSERT INTO rowlock_meta (name, start, since) VALUES ('eras', 0, clock_timestamp()) ON CONFLICT (name) DO NOTHING;
 
-INSERT INTO rowlock_meta (name, value) VALUES
-    ('compatible_from/shared', '3'), ('schema_version/shared', '3'),
-    ('compatible_from/once', '3'), ('schema_version/once', '3'),
-    ('compatible_from/latch', '3'), ('schema_version/latch', '3'),
-    ('compatible_from/forupdate', '3'), ('schema_version/forupdate', '3'),
-    ('compatible_from/trace', '3'), ('schema_version/trace', '3');
-
 INSERT INTO rowlock_meta (name, value) VALUES ('compatible_from', '3') ON CONFLICT (name) DO NOTHING;
 
 INSERT INTO rowlock_meta (name, value) VALUES ('schema_version', '3') ON CONFLICT (name) DO NOTHING;
 
 -- +goose Down
 
-DROP TABLE IF EXISTS rowlock_meta, rowlock_trace, rowlock_forced, rowlock_limit, rowlock_party, rowlock_latch, rowlock_member;
-
-DROP TABLE IF EXISTS rowlock_wait, rowlock_once, rowlock_hold, rowlock_queue, rowlock_floor, rowlock;
+DROP TABLE IF EXISTS rowlock_meta, rowlock_forced, rowlock_wait, rowlock_queue, rowlock_floor, rowlock;
 
 -- This one is of tables that were made before the first release.
 DROP TABLE IF EXISTS rowlock_era;

@@ -38,27 +38,6 @@ CREATE TABLE rowlock_queue (
     UNIQUE (key, waiter)
 ) STRICT;
 
--- A row for each key that forupdate locks, with nothing to say: the lock on the row is the lock. In SQLite the file's write lock
--- is, and this stays empty.
-CREATE TABLE rowlock_hold (
-    key     BLOB    NOT NULL PRIMARY KEY CHECK (length(key) BETWEEN 1 AND 255),
-    made_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
--- What was done once, by the key that asked for it: the fingerprint of the request, and the result. It is written in the
--- transaction that does it, so it is there exactly if that was committed.
-CREATE TABLE rowlock_once (
-    tenant      BLOB    NOT NULL DEFAULT x'' CHECK (length(tenant) <= 255),
-    key         BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
-    fingerprint BLOB    NOT NULL DEFAULT x'' CHECK (length(fingerprint) IN (0, 32)),
-    result      BLOB,
-    made_at     INTEGER NOT NULL,
-    expires_at  INTEGER NOT NULL,
-    PRIMARY KEY (tenant, key)
-) STRICT;
-
-CREATE INDEX rowlock_once_expiry ON rowlock_once (expires_at);
-
 -- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
 -- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
 CREATE TABLE rowlock_wait (
@@ -75,57 +54,6 @@ CREATE TABLE rowlock_wait (
 
 CREATE INDEX rowlock_wait_key ON rowlock_wait (key, token);
 
--- The members of a group that shares a key, each with a lease of its own: the row of the key names
--- the group as its owner and never expires. Only its own member changes a row here. The group of 16
--- zero bytes has those that wait for such a key exclusively.
-CREATE TABLE rowlock_member (
-    key        BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
-    team       BLOB    NOT NULL CHECK (length(team) = 16),
-    owner      BLOB    NOT NULL CHECK (length(owner) = 16),
-    note       TEXT    NOT NULL DEFAULT '' CHECK (length(note) <= 384),
-    joined_at  INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL,
-    PRIMARY KEY (key, team, owner)
-) STRICT, WITHOUT ROWID;
-
--- Latches and barriers: a row for each, whose id names its generation and no other. state and ended
--- say how far this generation and the one before it have come. Only a reset, a barrier's steps and
--- the retention change a row.
-CREATE TABLE rowlock_latch (
-    kind       INTEGER NOT NULL,
-    key        BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
-    id         BLOB    NOT NULL UNIQUE CHECK (length(id) = 16),
-    generation INTEGER NOT NULL CHECK (generation > 0),
-    parties    INTEGER NOT NULL CHECK (parties > 0),
-    state      INTEGER NOT NULL DEFAULT 0,
-    ended      INTEGER NOT NULL DEFAULT 0,
-    made_at    INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL,
-    PRIMARY KEY (kind, key)
-) STRICT;
-
--- The parties of a generation that have counted down or entered (phase 0) or left (phase 1), a row
--- each, so that none waits for another.
-CREATE TABLE rowlock_party (
-    id          BLOB    NOT NULL CHECK (length(id) = 16),
-    phase       INTEGER NOT NULL,
-    party       BLOB    NOT NULL CHECK (length(party) BETWEEN 1 AND 255),
-    counted_at  INTEGER NOT NULL,
-    alive_until INTEGER,
-    PRIMARY KEY (id, phase, party)
-) STRICT, WITHOUT ROWID;
-
--- Limits of semaphores. Their slots are rows of rowlock under the name, a slash and three digits.
--- peak is the largest number of slots that there ever was. A transaction that grants slots reads
--- the generation that its count was read in.
-CREATE TABLE rowlock_limit (
-    name       BLOB    NOT NULL CHECK (length(name) BETWEEN 1 AND 251),
-    slots      INTEGER NOT NULL CHECK (slots > 0),
-    peak       INTEGER NOT NULL,
-    generation INTEGER NOT NULL,
-    PRIMARY KEY (name)
-) STRICT, WITHOUT ROWID;
-
 -- Leases that an operator took away, each with who did it and why. raised is the token of the key
 -- afterwards.
 CREATE TABLE rowlock_forced (
@@ -141,22 +69,6 @@ CREATE TABLE rowlock_forced (
     raised  INTEGER NOT NULL,
     PRIMARY KEY (key, at, id),
     UNIQUE (at, id)
-) STRICT, WITHOUT ROWID;
-
--- What became of keys, for clients with Config.Trace: removed after their retention, and read by no
--- lock. number is µs, or how many events were dropped. A key of no bytes has what concerns no key.
-CREATE TABLE rowlock_trace (
-    at      INTEGER NOT NULL,
-    id      INTEGER NOT NULL,
-    key     BLOB    NOT NULL CHECK (length(key) <= 255),
-    event   TEXT    NOT NULL CHECK (length(event) <= 16),
-    token   INTEGER NOT NULL,
-    owner   BLOB    NOT NULL CHECK (length(owner) = 16),
-    note    TEXT    NOT NULL CHECK (length(note) <= 384),
-    number  INTEGER NOT NULL,
-    detail  TEXT    NOT NULL CHECK (length(detail) <= 255),
-    PRIMARY KEY (at, id),
-    UNIQUE (key, at, id)
 ) STRICT, WITHOUT ROWID;
 
 -- Settings, and the eras of these tables: a row for each incarnation of the file that a client has
@@ -178,13 +90,6 @@ INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('instance', lower(print
 INSERT OR IGNORE INTO rowlock_meta (name, start, since)
 VALUES ('eras', 0, CAST(unixepoch('subsec') * 1000 AS INTEGER));
 
-INSERT INTO rowlock_meta (name, value) VALUES
-    ('compatible_from/shared', '3'), ('schema_version/shared', '3'),
-    ('compatible_from/once', '3'), ('schema_version/once', '3'),
-    ('compatible_from/latch', '3'), ('schema_version/latch', '3'),
-    ('compatible_from/forupdate', '3'), ('schema_version/forupdate', '3'),
-    ('compatible_from/trace', '3'), ('schema_version/trace', '3');
-
 INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('compatible_from', '3');
 
 INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '3');
@@ -193,23 +98,9 @@ INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '3');
 
 DROP TABLE IF EXISTS rowlock_meta;
 
-DROP TABLE IF EXISTS rowlock_trace;
-
 DROP TABLE IF EXISTS rowlock_forced;
 
-DROP TABLE IF EXISTS rowlock_limit;
-
-DROP TABLE IF EXISTS rowlock_party;
-
-DROP TABLE IF EXISTS rowlock_latch;
-
-DROP TABLE IF EXISTS rowlock_member;
-
 DROP TABLE IF EXISTS rowlock_wait;
-
-DROP TABLE IF EXISTS rowlock_once;
-
-DROP TABLE IF EXISTS rowlock_hold;
 
 DROP TABLE IF EXISTS rowlock_queue;
 

@@ -1,0 +1,100 @@
+-- +goose Up
+
+-- MySQL cannot roll back a CREATE TABLE: each statement here may find its work done, and leaves it as it is.
+--
+-- A row for each key that was locked and has not been reaped since. All text is bytes: in a character set, keys that differ
+-- in case or in blanks at the end can be one. There is no index but the primary key, or every renewal would write it too.
+-- Times are UTC.
+-- No CHECK: each write of a row would pay for it. Statements that grant ask for a token that is not
+-- negative, and a reader of a row proves the rest.
+CREATE TABLE IF NOT EXISTS rowlock (
+    `key`       VARBINARY(255) NOT NULL PRIMARY KEY,
+    owner       BINARY(16)     NULL,
+    note        VARBINARY(384) NOT NULL DEFAULT '',
+    token       BIGINT         NOT NULL,
+    acquired_at DATETIME(6)    NOT NULL,
+    expires_at  DATETIME(6)    NOT NULL,
+    home        SMALLINT       NOT NULL DEFAULT 0
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises before it deletes.
+CREATE TABLE IF NOT EXISTS rowlock_floor (
+    bucket SMALLINT NOT NULL PRIMARY KEY,
+    floor  BIGINT   NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+INSERT IGNORE INTO rowlock_floor (bucket, floor)
+WITH RECURSIVE buckets (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM buckets WHERE n < 255)
+SELECT n, 0 FROM buckets;
+
+-- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row without rank for each process
+-- that wants to be told when a key comes free. Nothing here is needed for safety: who owns a key stands in rowlock alone.
+CREATE TABLE IF NOT EXISTS rowlock_queue (
+    `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    waiter      BINARY(16)     NOT NULL,
+    ticket      BIGINT         NOT NULL AUTO_INCREMENT UNIQUE,
+    `rank`      BIGINT         NULL,
+    note        VARBINARY(384) NOT NULL DEFAULT '',
+    ttl         BIGINT         NOT NULL DEFAULT 0,
+    alive_until DATETIME(6)    NOT NULL,
+    PRIMARY KEY (`key`, waiter)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
+-- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
+CREATE TABLE IF NOT EXISTS rowlock_wait (
+    chain       BINARY(16)     NOT NULL,
+    `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    token       BIGINT         NOT NULL CHECK (token >= 0),
+    awaits      BIGINT         NOT NULL DEFAULT 0,
+    process     SMALLINT       NOT NULL,
+    note        VARBINARY(384) NOT NULL DEFAULT '',
+    since       DATETIME(6)    NOT NULL,
+    alive_until DATETIME(6)    NOT NULL,
+    PRIMARY KEY (chain, `key`, token),
+    INDEX (`key`, token)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- Leases that an operator took away, each with who did it and why. raised is the token of the key
+-- afterwards.
+CREATE TABLE IF NOT EXISTS rowlock_forced (
+    `key`   VARBINARY(255)  NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    `at`    DATETIME(6)     NOT NULL,
+    id      BINARY(16)      NOT NULL,
+    actor   VARBINARY(512)  NOT NULL,
+    reason  VARBINARY(1000) NOT NULL,
+    asked   BIGINT          NOT NULL,
+    owner   BINARY(16)      NOT NULL,
+    token   BIGINT          NOT NULL,
+    note    VARBINARY(384)  NOT NULL,
+    raised  BIGINT          NOT NULL,
+    PRIMARY KEY (`key`, `at`, id),
+    UNIQUE (`at`, id)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- Settings, and the eras of these tables: a row for each server incarnation that a client has met,
+-- named era/ and the incarnation, with the token that every token of the era is above and the time
+-- when it began. The row eras is none of them: a client locks it to begin an era, before anything is
+-- granted by an incarnation that is not here.
+CREATE TABLE IF NOT EXISTS rowlock_meta (
+    name  VARBINARY(255) NOT NULL PRIMARY KEY,
+    value VARBINARY(255) NOT NULL DEFAULT '',
+    start BIGINT         NULL CHECK (start >= 0),
+    since DATETIME(6)    NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- The instance tells these tables from any others. The version is written last.
+INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('instance', UUID());
+
+INSERT IGNORE INTO rowlock_meta (name, start, since) VALUES ('eras', 0, UTC_TIMESTAMP(6));
+
+INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('compatible_from', '3');
+
+INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '3');
+
+-- +goose Down
+
+DROP TABLE IF EXISTS rowlock_meta, rowlock_forced, rowlock_wait, rowlock_queue, rowlock_floor, rowlock;
+
+-- This one is of tables that were made before the first release.
+DROP TABLE IF EXISTS rowlock_era;

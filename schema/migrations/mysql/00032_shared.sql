@@ -1,0 +1,35 @@
+-- +goose Up
+
+-- The members of a group that shares a key, each with a lease of its own: the row of the key names
+-- the group as its owner and never expires. Only its own member changes a row here. The group of 16
+-- zero bytes has those that wait for such a key exclusively.
+CREATE TABLE IF NOT EXISTS rowlock_member (
+    `key`      VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    team       BINARY(16)     NOT NULL,
+    owner      BINARY(16)     NOT NULL,
+    note       VARBINARY(384) NOT NULL DEFAULT '',
+    joined_at  DATETIME(6)    NOT NULL,
+    expires_at DATETIME(6)    NOT NULL,
+    PRIMARY KEY (`key`, team, owner)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- Limits of semaphores. Their slots are rows of rowlock under the name, a slash and three digits.
+-- peak is the largest number of slots that there ever was. A statement that grants slots locks the
+-- row to be read, and names the generation that its count was read in.
+CREATE TABLE IF NOT EXISTS rowlock_limit (
+    name       VARBINARY(251) NOT NULL CHECK (LENGTH(name) BETWEEN 1 AND 251),
+    slots      INT            NOT NULL CHECK (slots > 0),
+    peak       INT            NOT NULL,
+    generation BIGINT         NOT NULL,
+    PRIMARY KEY (name)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('compatible_from/shared', '3');
+
+INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version/shared', '3');
+
+-- +goose Down
+
+DELETE FROM rowlock_meta WHERE name IN ('schema_version/shared', 'compatible_from/shared');
+
+DROP TABLE IF EXISTS rowlock_limit, rowlock_member;

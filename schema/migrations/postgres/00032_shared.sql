@@ -1,0 +1,41 @@
+-- +goose Up
+
+-- The members of a group that shares a key, each with a lease of its own: the row of the key names
+-- the group as its owner and never expires. Only its own member changes a row here. The group of 16
+-- zero bytes has those that wait for such a key exclusively.
+CREATE TABLE rowlock_member (
+    key        bytea        NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
+    team       bytea        NOT NULL CHECK (octet_length(team) = 16),
+    owner      bytea        NOT NULL CHECK (octet_length(owner) = 16),
+    note       varchar(384) NOT NULL DEFAULT '',
+    joined_at  timestamptz  NOT NULL,
+    expires_at timestamptz  NOT NULL,
+    PRIMARY KEY (key, team, owner)
+) WITH (
+    fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
+);
+
+-- Limits of semaphores. Their slots are rows of rowlock under the name, a slash and three digits.
+-- peak is the largest number of slots that there ever was. A statement that grants slots locks the
+-- row to be read, and names the generation that its count was read in.
+CREATE TABLE rowlock_limit (
+    name       bytea   NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 251),
+    slots      integer NOT NULL CHECK (slots > 0),
+    peak       integer NOT NULL,
+    generation bigint  NOT NULL,
+    PRIMARY KEY (name)
+) WITH (
+    fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0,
+    autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off
+);
+
+INSERT INTO rowlock_meta (name, value) VALUES ('compatible_from/shared', '3');
+
+INSERT INTO rowlock_meta (name, value) VALUES ('schema_version/shared', '3');
+
+-- +goose Down
+
+DELETE FROM rowlock_meta WHERE name IN ('schema_version/shared', 'compatible_from/shared');
+
+DROP TABLE IF EXISTS rowlock_limit, rowlock_member;
