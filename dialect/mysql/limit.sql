@@ -8,7 +8,7 @@
 SELECT slots, peak, generation FROM rowlock_limit WHERE name = ?
 
 -- name: limit-make
--- name, slots, slots
+-- name, slots, peak
 INSERT INTO rowlock_limit (name, slots, peak, generation) VALUES (?, ?, ?, 1)
 ON DUPLICATE KEY UPDATE slots = slots
 

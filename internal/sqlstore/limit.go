@@ -47,9 +47,11 @@ func (l Limit) check(name string) error {
 	return nil
 }
 
-// MakeLimit creates a limit unless there is one.
-func MakeLimit(ctx context.Context, s *conn.Session, d Texts, name string, slots int) error {
-	_, err := s.Change(ctx, d.Text("limit-make"), []byte(name), slots, slots)
+// MakeLimit creates a limit unless there is one. Of its slots the first peak are counted.
+func MakeLimit(
+	ctx context.Context, s *conn.Session, d Texts, name string, slots, peak int,
+) error {
+	_, err := s.Change(ctx, d.Text("limit-make"), []byte(name), slots, peak)
 	return err
 }
 

@@ -25,7 +25,11 @@ func (s *Store) MakeLimit(ctx context.Context, l lease.Limit) (lease.Limit, erro
 			if err != nil || found.Exists {
 				return found, err
 			}
-			if err := sqlstore.MakeLimit(ctx, session, s.d, l.Name, l.Slots); err != nil {
+			peak, err := s.peak(ctx, session, l)
+			if err == nil {
+				err = sqlstore.MakeLimit(ctx, session, s.d, l.Name, l.Slots, peak)
+			}
+			if err != nil {
 				return found, err
 			}
 			return sqlstore.LookAtLimit(ctx, session, s.d, l.Name)
@@ -157,6 +161,20 @@ func (s *Store) slots(
 		keys[i] = l.Slot(i)
 	}
 	return sqlstore.ReadRows(ctx, session, s.d, keys)
+}
+
+// peak is how many slots a new limit has to count. Some may be held above its own: a limit's row can
+// be removed, by hand or by a tool that makes the tables of limits anew, and its slots are rows of
+// their own. Without the limit's row none is granted meanwhile.
+func (s *Store) peak(ctx context.Context, session *conn.Session, l lease.Limit) (int, error) {
+	rows, err := s.slots(ctx, session, l, lease.MaxSlots)
+	peak := l.Slots
+	for i, row := range rows {
+		if row.Bad || !row.Owner.IsZero() {
+			peak = max(peak, i+1)
+		}
+	}
+	return peak, err
 }
 
 // bound counts which slots are held. A lease that has expired may still be fenced, so that it
