@@ -47,11 +47,9 @@ func (l Limit) check(name string) error {
 	return nil
 }
 
-// MakeLimit creates a limit unless there is one. Of its slots the first peak are counted.
-func MakeLimit(
-	ctx context.Context, s *conn.Session, d Texts, name string, slots, peak int,
-) error {
-	_, err := s.Change(ctx, d.Text("limit-make"), []byte(name), slots, peak)
+// MakeLimit creates a limit unless there is one.
+func MakeLimit(ctx context.Context, s *conn.Session, d Texts, name string, l Limit) error {
+	_, err := s.Change(ctx, d.Text("limit-make"), []byte(name), l.Slots, l.Peak)
 	return err
 }
 

@@ -25,9 +25,9 @@ func (s *Store) MakeLimit(ctx context.Context, l lease.Limit) (lease.Limit, erro
 			if err != nil || found.Exists {
 				return found, err
 			}
-			peak, err := s.peak(ctx, session, l)
+			found, err = s.unmade(ctx, session, l)
 			if err == nil {
-				err = sqlstore.MakeLimit(ctx, session, s.d, l.Name, l.Slots, peak)
+				err = sqlstore.MakeLimit(ctx, session, s.d, l.Name, found)
 			}
 			if err != nil {
 				return found, err
@@ -163,18 +163,19 @@ func (s *Store) slots(
 	return sqlstore.ReadRows(ctx, session, s.d, keys)
 }
 
-// peak is how many slots a new limit has to count. Some may be held above its own: a limit's row can
-// be removed, by hand or by a tool that makes the tables of limits anew, and its slots are rows of
-// their own. Without the limit's row none is granted meanwhile.
-func (s *Store) peak(ctx context.Context, session *conn.Session, l lease.Limit) (int, error) {
+// unmade is a limit that has no row yet. Slots may be held above it: its row can be removed, as by
+// a tool that makes the tables of limits anew, and they are rows of their own. None is granted then.
+func (s *Store) unmade(
+	ctx context.Context, session *conn.Session, l lease.Limit,
+) (sqlstore.Limit, error) {
 	rows, err := s.slots(ctx, session, l, lease.MaxSlots)
-	peak := l.Slots
+	made := sqlstore.Limit{Slots: l.Slots, Peak: l.Slots}
 	for i, row := range rows {
 		if row.Bad || !row.Owner.IsZero() {
-			peak = max(peak, i+1)
+			made.Peak = max(made.Peak, i+1)
 		}
 	}
-	return peak, err
+	return made, err
 }
 
 // bound counts which slots are held. A lease that has expired may still be fenced, so that it
