@@ -164,7 +164,8 @@ func (s *Store) slots(
 }
 
 // unmade is a limit that has no row yet. Slots may be held above it: its row can be removed, as by
-// a tool that makes the tables of limits anew, and they are rows of their own. None is granted then.
+// a tool that makes the tables of limits anew, and they are rows of their own. None is granted
+// then.
 func (s *Store) unmade(
 	ctx context.Context, session *conn.Session, l lease.Limit,
 ) (sqlstore.Limit, error) {
