@@ -56,7 +56,8 @@ func TestFiftyViewersCostOneStatementEachTime(t *testing.T) {
 		})
 	}
 	viewers.Wait()
-	if n, most := db.statements.Load(), int64(time.Since(begun)/every)+1; n > most || n < 3 {
+	// The first asks besides which sets of tables there are.
+	if n, most := db.statements.Load(), int64(time.Since(begun)/every)+2; n > most || n < 3 {
 		t.Errorf("50 viewers of 3 refreshes cost %d statements, want 3 to %d", n, most)
 	}
 }
@@ -78,7 +79,8 @@ func TestViewsThatDifferTakeTurns(t *testing.T) {
 		})
 	}
 	viewers.Wait()
-	if n, most := db.statements.Load(), int64(time.Since(begun)/every)+1; n > most {
+	// The first asks besides which sets of tables there are.
+	if n, most := db.statements.Load(), int64(time.Since(begun)/every)+2; n > most {
 		t.Errorf("5 views cost %d statements, want %d at most", n, most)
 	}
 }

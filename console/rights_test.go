@@ -11,6 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/console"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/schema"
 )
 
 // A user without rights is told so, and the rights of an application are enough for every page.
@@ -63,4 +64,26 @@ func TestTablesOfAnotherVersionAreSaid(t *testing.T) {
 	}
 	b.Exec(t, "ALTER TABLE {rowlock} RENAME COLUMN since TO acquired_at")
 	b.wants("?" + url.Values{"sort": {"age"}}.Encode())
+}
+
+// Every page can be read where there are the tables of a lock and no others.
+func TestTheTablesOfALockAreEnough(t *testing.T) {
+	for _, k := range testdb.Kinds {
+		t.Run(k.Name, func(t *testing.T) {
+			e := k.Open(t)
+			err := schema.Uninstall(t.Context(), e.DB, e.Dialect)
+			if err == nil {
+				err = schema.Migrate(t.Context(), e.DB, e.Dialect, schema.Core)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := newBed(t, e, nil)
+			b.lock("k")
+			for _, path := range []string{"", "?sort=age", "?sort=expiry", "waits", "cycles", "records"} {
+				b.wants(path)
+			}
+			b.wants("key?k=k", "held")
+		})
+	}
 }

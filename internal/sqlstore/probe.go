@@ -131,8 +131,7 @@ func (d *Dialect) ProbeTables(ctx context.Context, conn *sql.Conn) (Sets, error)
 
 // probeRights looks at a table that no statement is tried on.
 func (d *Dialect) probeRights(ctx context.Context, conn *sql.Conn, table string) error {
-	err := d.probeTable(ctx, conn, table)
-	if err != nil {
+	if err := d.probeTable(ctx, conn, table); err != nil {
 		return err
 	}
 	lacks, err := d.Lacks(ctx, conn, table)

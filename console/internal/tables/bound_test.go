@@ -14,7 +14,7 @@ var bounded = regexp.MustCompile(
 
 func TestMySQLAndMariaDBEndAStatementThemselves(t *testing.T) {
 	read := 0
-	for name, text := range statements(sqlstore.Of(mysql.New())) {
+	for name, text := range statements(sqlstore.Of(mysql.New()), nil) {
 		read++
 		if !bounded.MatchString(text) {
 			t.Errorf("%s is sent without a bound: %.120s", name, text)
@@ -23,7 +23,7 @@ func TestMySQLAndMariaDBEndAStatementThemselves(t *testing.T) {
 	if read < 5 {
 		t.Errorf("there are %d statements", read)
 	}
-	for name, text := range statements(sqlstore.Of(postgres.New())) {
+	for name, text := range statements(sqlstore.Of(postgres.New()), nil) {
 		if bounded.MatchString(text) {
 			t.Errorf("PostgreSQL, which is told, is sent %s with a bound", name)
 		}

@@ -26,7 +26,7 @@ type Tables struct {
 	space   string
 
 	locating   sync.Mutex
-	statements map[string]string // nil until the schema of the tables is known
+	statements map[string]string // nil until the tables are known, with those of readers
 }
 
 // Of returns the tables of a dialect whose names were checked. space is what stands before the keys
@@ -36,21 +36,39 @@ func Of(db sqlstore.Pool, d *sqlstore.Dialect, space string) *Tables {
 }
 
 // texts returns the statements. The first page asks the database where the tables are: a console
-// can be made before its database answers.
+// can be made before its database answers. Each page asks whether readers can share keys, until
+// they can.
 func (t *Tables) texts(ctx context.Context) (map[string]string, error) {
 	t.locating.Lock()
 	defer t.locating.Unlock()
-	if t.statements == nil {
-		d, err := t.dialect.Located(ctx, t.db)
-		if err != nil {
-			return nil, err
-		}
-		t.statements = statements(d)
+	if t.statements != nil {
+		return t.statements, nil
 	}
-	return t.statements, nil
+	d, err := t.dialect.Located(ctx, t.db)
+	if err != nil {
+		return nil, err
+	}
+	pinned, err := t.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer pinned.Close()
+	sets, err := sqlstore.SetsOf(ctx, pinned, d)
+	if err != nil {
+		return nil, err
+	}
+	texts := statements(d, sets)
+	if sets.Need(sqlstore.Shared) == nil {
+		t.statements = texts
+	}
+	return texts, nil
 }
 
-func statements(d *sqlstore.Dialect) map[string]string {
+// noMembers stands for the table of members where there is none.
+const noMembers = "(SELECT @key, owner AS team, owner, note, acquired_at AS joined_at, expires_at " +
+	"FROM rowlock WHERE 1 = 0) AS m"
+
+func statements(d *sqlstore.Dialect, sets sqlstore.Sets) map[string]string {
 	text, err := files.ReadFile(d.Name() + ".sql")
 	if err != nil {
 		panic(err)
@@ -61,6 +79,13 @@ func statements(d *sqlstore.Dialect) map[string]string {
 	}
 	all := make(map[string]string)
 	sections := sqlstore.CutSections(string(text))
+	if sets.Need(sqlstore.Shared) != nil {
+		key, _ := d.Quote("key")
+		for i := range sections {
+			sections[i].SQL = strings.ReplaceAll(sections[i].SQL, "rowlock_member AS m",
+				strings.Replace(noMembers, "@key", key, 1))
+		}
+	}
 	held := ""
 	for _, s := range sections {
 		if s.Name == "held" {
