@@ -67,7 +67,7 @@ func remove(ctx context.Context, caller string, db DB, d dialect.Dialect, all bo
 		return s.remove(ctx, conn, all)
 	})
 	switch n := s.sessions(ctx, db); {
-	case n == 0, all && err == nil: // an application that cleans up after itself has sessions of its own
+	case n == 0, all && err == nil: // who cleans up has sessions of its own
 	case err == nil:
 		slog.Default().InfoContext(ctx, "rowlock: tables removed; other sessions are connected to the "+
 			"database", "sessions", n)

@@ -40,7 +40,7 @@ func TestAUserWithoutTheFamilysTablesLocks(t *testing.T) {
 	})
 }
 
-// Readers leave rows that whoever locks the key next has to end. A client that could not is refused
+// Readers leave rows that the key's next owner has to end. A client that could not is refused
 // before it locks anything.
 func TestAUserWithoutTheTablesOfReadersIsRefusedWhereTheyAre(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
