@@ -158,16 +158,16 @@ const restore = "the rows were deleted, or are hidden from this user; restore th
 
 // InstanceOf reads what tells these tables from any others.
 func InstanceOf(ctx context.Context, conn *sql.Conn, d Texts) (string, error) {
-	var value string
+	var value []byte
 	err := conn.QueryRowContext(ctx, d.Text("instance")).Scan(&value)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		err = fmt.Errorf("%w: rowlock_meta has no instance: %s", lease.ErrNoSchema, restore)
-	case err == nil && value == "":
+	case err == nil && len(value) == 0: // or NULL, which SQLite keeps
 		err = fmt.Errorf("%w: rowlock_meta has an empty instance; set it to a UUID of random bytes",
 			lease.ErrCorrupt)
 	}
-	return value, err
+	return string(value), err
 }
 
 // checkComplete returns an error that wraps lease.ErrNoSchema if a row is missing that the
