@@ -1,6 +1,7 @@
 package rowlock
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -53,7 +54,7 @@ func (c *Client) DoAllTx(
 		return err
 	}
 	var tx *sql.Tx
-	return c.section(ctx, keys, c.tx.Begins(&tx), called(f, &tx), opts)
+	return c.DoTxIn(ctx, keys, c.tx.Begins(&tx), called(f, &tx), opts...)
 }
 
 // DoTx runs f as Client.DoTx does, in a transaction that has fenced the lock, and keeps the lock:
@@ -72,17 +73,10 @@ func (l *Lock) DoTx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx)
 
 // DoTx is that of a Lock, with all of them.
 func (ls *Locks) DoTx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
-	switch {
-	case isnil.Value(ctx):
-		return isnil.Context("DoTx", ctx)
-	case f == nil:
+	if f == nil {
 		return errNoFunction(ls.Keys())
 	}
-	err := ls.k.tx.Usable()
-	if err == nil {
-		err = ls.over()
-	}
-	if err != nil {
+	if err := cmp.Or(isnil.Context("DoTx", ctx), ls.k.tx.Usable(), ls.over()); err != nil {
 		return err
 	}
 	var tx *sql.Tx
@@ -99,12 +93,10 @@ func (ls *Locks) DoTx(ctx context.Context, f func(ctx context.Context, tx *sql.T
 // over is why no transaction may begin under the locks any more.
 func (ls *Locks) over() error { return ls.each((*Lock).over) }
 
-// fencedBy remembers in which transaction Unlock cannot succeed.
+// fencedBy is that of each lock.
 func (ls *Locks) fencedBy(tx Tx) {
 	for _, l := range ls.locks {
-		l.h.mu.Lock()
-		l.h.tx = tx
-		l.h.mu.Unlock()
+		l.h.fencedBy(tx)
 	}
 }
 
@@ -146,7 +138,7 @@ func DoTxOn[T any, K string | []string](
 		}
 		return beneath, err
 	})
-	return locks.section(ctx, keysOf(keys), locks.tx.BeginsBy(on), called(f, &tx), opts)
+	return locks.DoTxIn(ctx, keysOf(keys), locks.tx.BeginsBy(on), called(f, &tx), opts...)
 }
 
 func keysOf[K string | []string](keys K) []string {
@@ -198,14 +190,6 @@ func (c *Client) DoTxIn(
 	ctx context.Context, keys []string,
 	begin func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error),
 	f func(ctx context.Context) error, opts ...Option,
-) error {
-	return c.section(ctx, keys, begin, f, opts)
-}
-
-func (c *Client) section(
-	ctx context.Context, keys []string,
-	begin func(context.Context, *sql.TxOptions) (lease.Transaction, error),
-	f func(context.Context) error, opts []Option,
 ) (err error) {
 	s := &section{d: c.tx.Dialect, begin: begin, f: f}
 	switch {

@@ -169,10 +169,15 @@ func (l *Lock) inTx(what string, tx Tx, f func(lease.Runner) error) error {
 	if err := f(lease.InTx(tx)); err != nil {
 		return err
 	}
-	l.h.mu.Lock()
-	l.h.tx = tx
-	l.h.mu.Unlock()
+	l.h.fencedBy(tx)
 	return nil
+}
+
+// fencedBy remembers in which transaction Unlock cannot succeed.
+func (h *hold) fencedBy(tx Tx) {
+	h.mu.Lock()
+	h.tx = tx
+	h.mu.Unlock()
 }
 
 // asItIs runs f, which asks for the lease in tx. It waits while a Downgrade is under way. If one
