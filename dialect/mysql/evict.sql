@@ -22,8 +22,8 @@ SELECT 1 FROM rowlock AS r
 -- name: evict-mysql
 -- least age in µs, waiter's session, key. Returns the session that has the row for which the waiter
 -- waits. Another waiter before it is left out, because its lock is not granted. A prepared
--- transaction has no session any more: its id is 0. INNODB_TRX cannot be read (error 3854, seen with 9.7) while a statement with binary parameters is under way, as
--- ours are.
+-- transaction has no session any more: its id is 0. INNODB_TRX cannot be read (error 3854, seen
+-- with 9.7) while a statement with binary parameters is under way, as ours are.
 SELECT COALESCE(t.PROCESSLIST_ID, 0), COALESCE(t.PROCESSLIST_USER, ''),
   COALESCE(t.PROCESSLIST_USER = SUBSTRING_INDEX(USER(), '@', 1), 0),
        COALESCE(MAX(x.TIMER_WAIT) DIV 1000000, t.PROCESSLIST_TIME * 1000000, 0) >= ?, 0, ''
@@ -42,13 +42,17 @@ GROUP BY t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_TIME
 -- name: evict-mariadb
 -- as evict-mysql. A lock for which its transaction still waits is the one it has requested. Times
 -- of transactions are the machine's local ones, cut to seconds, so a transaction may be younger
--- than it looks.
+-- than it looks. Each table may be of another moment, and a transaction that has written nothing
+-- goes by its address, which another session's has had by then: so the waiter's row is compared
+-- too, and what began after the wait is not what it waits for.
 SELECT t.trx_mysql_thread_id, COALESCE(p.USER, ''),
   COALESCE(p.USER = SUBSTRING_INDEX(USER(), '@', 1), 0),
        t.trx_started < CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM') - INTERVAL ? MICROSECOND, 0, ''
 FROM information_schema.INNODB_TRX AS w
 STRAIGHT_JOIN information_schema.INNODB_LOCK_WAITS AS d ON d.requesting_trx_id = w.trx_id
+  AND d.requested_lock_id = w.trx_requested_lock_id
 STRAIGHT_JOIN information_schema.INNODB_TRX AS t ON t.trx_id = d.blocking_trx_id
+  AND t.trx_started <= w.trx_wait_started
 LEFT JOIN information_schema.PROCESSLIST AS p ON p.ID = t.trx_mysql_thread_id
 WHERE w.trx_mysql_thread_id = ?
   AND (t.trx_requested_lock_id IS NULL OR t.trx_requested_lock_id <> d.blocking_lock_id)

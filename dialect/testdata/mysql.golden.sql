@@ -217,7 +217,9 @@ SELECT /* rowlock evict-mariadb */ t.trx_mysql_thread_id, COALESCE(p.USER, ''),
        t.trx_started < CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM') - INTERVAL ? MICROSECOND, 0, ''
 FROM information_schema.INNODB_TRX AS w
 STRAIGHT_JOIN information_schema.INNODB_LOCK_WAITS AS d ON d.requesting_trx_id = w.trx_id
+  AND d.requested_lock_id = w.trx_requested_lock_id
 STRAIGHT_JOIN information_schema.INNODB_TRX AS t ON t.trx_id = d.blocking_trx_id
+  AND t.trx_started <= w.trx_wait_started
 LEFT JOIN information_schema.PROCESSLIST AS p ON p.ID = t.trx_mysql_thread_id
 WHERE w.trx_mysql_thread_id = ?
   AND (t.trx_requested_lock_id IS NULL OR t.trx_requested_lock_id <> d.blocking_lock_id)
