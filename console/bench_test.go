@@ -35,7 +35,7 @@ func fill(tb testing.TB, e *testdb.Env, n int, shared bool) {
 		for ; i < n && len(rows) < 500; i++ {
 			expires, owner, key := fmt.Sprintf(at, 3600+i), lease.NewOwner(), fmt.Sprintf("page/%06d", i)
 			if shared {
-				expires, owner = never, lease.Team(lease.Token(i+1))
+				expires, owner = never, lease.ReaderGroup(lease.Token(i+1))
 			}
 			args = append(args, []byte(key), owner[:])
 			rows = append(rows, fmt.Sprintf("(?, ?, 'web-1/4711/orders\tnightly', %d, %s, %s)", i+1,
@@ -51,7 +51,7 @@ func fill(tb testing.TB, e *testdb.Env, n int, shared bool) {
 		for j := 0; j < len(args); j += 2 {
 			all = append(all, args[j], args[j+1], args[j+1])
 		}
-		e.Exec(tb, "INSERT INTO {rowlock_member} ({key}, team, owner, joined_at, expires_at) VALUES "+
+		e.Exec(tb, "INSERT INTO {rowlock_member} ({key}, reader_group, owner, joined_at, expires_at) VALUES "+
 			strings.Join(members, ", "), all...)
 	}
 }

@@ -92,7 +92,7 @@ func TestACycleIsShown(t *testing.T) {
 		}
 		defer func() { _ = table.Close() }()
 		graph := graphOf(b, table)
-		chains := []lease.Chain{
+		chains := []lease.Caller{
 			{ID: lease.NewOwner(), Holds: []lease.Lease{{Key: "x", Token: x.Token()}}, Wants: []string{"y"}},
 			{ID: lease.NewOwner(), Holds: []lease.Lease{{Key: "y", Token: y.Token()}}, Wants: []string{"x"}},
 		}

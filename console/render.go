@@ -17,7 +17,7 @@ import (
 )
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"key": keytext.Show, "plain": plain, "span": span, "home": home, "seconds": seconds,
+	"key": keytext.Show, "plain": plain, "span": span, "placement": placement, "seconds": seconds,
 	"identity": identity, "note": note, "keylink": keyLink, "full": full, "gone": gone,
 	"kind": kind, "utc": utc, "stamp": stamp, "reason": reason, "tab": tabOf, "severity": severity,
 	"dots": func(n int) string { return strings.Repeat("●", min(n, mostDots)) },
@@ -117,11 +117,11 @@ func severity(text string) string {
 	return "info"
 }
 
-func home(n int) string {
+func placement(n int) string {
 	switch n {
-	case lease.HomeTable:
+	case lease.PlacementTable:
 		return "table"
-	case lease.HomeTransaction:
+	case lease.PlacementTransaction:
 		return "transaction"
 	}
 	return "cluster " + strconv.Itoa(n)

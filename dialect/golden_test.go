@@ -77,7 +77,7 @@ func list(t *testing.T, b *strings.Builder, title, file string, loaded sqlstore.
 		case !labeled:
 			t.Errorf("%s %s: the statement does not name its section: %s", title, c.Name, sql)
 		}
-		for _, left := range []string{"@home", "@last_token", "--"} {
+		for _, left := range []string{"@placement", "@last_token", "--"} {
 			if strings.Contains(sql, left) {
 				t.Errorf("%s %s: %s is left in %s", title, c.Name, left, sql)
 			}

@@ -22,7 +22,7 @@ var kinds = []struct {
 		"rowlock", "key", "their keys cannot be locked, or not for long",
 		"rowlock release KEY --force --reason TEXT repairs a row of rowlock", Critical,
 		"key bytes BETWEEN 1 AND 255; owner bytes IN (16); token number 0 AND @last_token; expires_at time; acquired_at time; " +
-			"home number -1 AND 32767; note note; expires_at lease 365",
+			"placement number -1 AND 32767; note note; expires_at lease 365",
 	},
 	{
 		"rowlock_floor", "bucket", "new keys of these buckets cannot be locked",
@@ -42,12 +42,12 @@ var kinds = []struct {
 	{
 		"rowlock_wait", "key", "a deadlock may be seen where there is none, or not be seen",
 		"delete the rows: processes that wait write them again", Warning,
-		"chain bytes IN (16); since time; alive_until time; alive_until far 1; note note",
+		"caller bytes IN (16); since time; alive_until time; alive_until far 1; note note",
 	},
 	{
 		"rowlock_member", "key", "a share without an end keeps its key from writers",
 		"rowlock release KEY --force --reason TEXT removes the members of a key", Warning,
-		"team bytes IN (16); owner bytes IN (16); joined_at time; expires_at time; expires_at far 365; " +
+		"reader_group bytes IN (16); owner bytes IN (16); joined_at time; expires_at time; expires_at far 365; " +
 			"note note",
 	},
 	{

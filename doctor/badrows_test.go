@@ -21,7 +21,7 @@ func TestRowsThatRowlockDoesNotWriteAreFound(t *testing.T) {
 		s.loosely(`INSERT INTO {rowlock_queue} ({key}, waiter, alive_until) VALUES (?, ?, `+far+`)`, []byte("q"), id)
 		s.wants(doctor.Warning, "bad-rows", "q = alive_until is far", "rowlock_queue", "keeps its key from all")
 		s.Exec(s.Env.DB, `DELETE FROM {rowlock_queue}`)
-		s.loosely(`INSERT INTO {rowlock_member} ({key}, team, owner, joined_at, expires_at) VALUES (?, ?, ?, {now}, `+bad+`)`,
+		s.loosely(`INSERT INTO {rowlock_member} ({key}, reader_group, owner, joined_at, expires_at) VALUES (?, ?, ?, {now}, `+bad+`)`,
 			[]byte("m"), id, id)
 		s.wants(doctor.Warning, "bad-rows", "m = expires_at", "rowlock_member")
 		s.Exec(s.Env.DB, `DELETE FROM {rowlock_member}`)

@@ -81,7 +81,7 @@ func TestCallsThatWaitForEachOtherAreFound(t *testing.T) {
 		s.wants(doctor.OK, "deadlocks")
 		c1, c2 := s.Take(c, "c1"), s.Take(c, "c2")
 		s.record(lease.Party{}, c1, "c2")
-		s.recordChain(lease.Party{}, lease.Chain{
+		s.recordChain(lease.Party{}, lease.Caller{
 			Holds: []lease.Lease{{Key: "c2", Token: c2.Token()}}, Shares: []string{"c1"},
 		})
 		s.wants(doctor.Warning, "deadlocks", "2 calls", `waits for "c1"`)
@@ -97,12 +97,12 @@ func TestCallsThatWaitForEachOtherAreFound(t *testing.T) {
 // record records a call that holds a lock and waits for a key.
 func (s scene) record(by lease.Party, holds *rowlock.Lock, wants string) {
 	s.Helper()
-	s.recordChain(by, lease.Chain{
+	s.recordChain(by, lease.Caller{
 		Holds: []lease.Lease{{Key: holds.Key(), Token: holds.Token()}}, Wants: []string{wants},
 	})
 }
 
-func (s scene) recordChain(by lease.Party, c lease.Chain) {
+func (s scene) recordChain(by lease.Party, c lease.Caller) {
 	s.Helper()
 	c.ID, c.Waited = lease.NewOwner(), time.Second
 	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect, table.Options{
@@ -111,5 +111,5 @@ func (s scene) recordChain(by lease.Party, c lease.Chain) {
 	s.OK(err)
 	defer store.Close()
 	var graph lease.Graph = store
-	s.OK(graph.Record(s.Context(), by, []lease.Chain{c}, time.Minute))
+	s.OK(graph.Record(s.Context(), by, []lease.Caller{c}, time.Minute))
 }

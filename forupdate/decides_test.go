@@ -78,7 +78,7 @@ func TestALeaseIsTakenOnlyFromTheHolderThatIsGone(t *testing.T) {
 			}
 		}
 		for set, want := range map[string]bool{
-			"note = 'gone'": true, "home = 3": false, "token = 6": false, "owner = ?": false,
+			"note = 'gone'": true, "placement = 3": false, "token = 6": false, "owner = ?": false,
 		} {
 			e.OneRow(t, "k", holder, 5)
 			e.Exec(t, "UPDATE {rowlock} SET "+set, slices.Repeat([]any{stranger[:]}, strings.Count(set, "?"))...)

@@ -12,13 +12,13 @@ var _ lease.Graph = (*Store)(nil)
 
 // Record notes what chains hold and wait for. See [lease.Graph].
 func (s *Store) Record(
-	ctx context.Context, by lease.Party, chains []lease.Chain, life time.Duration,
+	ctx context.Context, by lease.Party, chains []lease.Caller, life time.Duration,
 ) error {
 	return s.rows.Record(ctx, by, chains, life)
 }
 
 // Erase removes the records.
-func (s *Store) Erase(ctx context.Context, chains []lease.Chain) error {
+func (s *Store) Erase(ctx context.Context, chains []lease.Caller) error {
 	return s.rows.Erase(ctx, chains)
 }
 

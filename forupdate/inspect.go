@@ -34,7 +34,7 @@ func (s *Store) sift(ctx context.Context, rows []lease.Record, heldOnly bool) ([
 	good := rows[:0]
 	var held []string
 	for _, r := range rows {
-		if r.Home != lease.HomeTransaction {
+		if r.Placement != lease.PlacementTransaction {
 			continue
 		}
 		if good = append(good, r); r.Held {

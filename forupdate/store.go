@@ -84,7 +84,7 @@ func NewContext(
 		return nil, err
 	}
 	defer cancel()
-	of = of.At(lease.HomeTransaction).Serving(sqlstore.ForUpdate)
+	of = of.At(lease.PlacementTransaction).Serving(sqlstore.ForUpdate)
 	rows, facts, err := table.Open(ctx, db, of, table.Options{
 		Lanes: lanes, Timeout: statementTimeout,
 		Hints: limit == 0 || limit > o.connections+lanes+of.HintConnections(),

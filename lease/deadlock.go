@@ -77,10 +77,10 @@ type Suspicion struct {
 	Incomplete bool
 }
 
-// Chain is what waits for keys while it holds others: a call whose context carries locks, or all
+// Caller is what waits for keys while it holds others: a call whose context carries locks, or all
 // calls of a process taken together. All keys that it waits for must be released or expire before
 // it releases what it holds.
-type Chain struct {
+type Caller struct {
 	// ID names this wait and no other. It is an Owner of its own.
 	ID Owner
 	// Holds are the leases that the chain holds: their keys and tokens.
@@ -123,11 +123,11 @@ type Edge struct {
 // that it is part of. Nothing here is needed for safety.
 type Graph interface {
 	// Record notes what the chains hold and wait for, for life unless repeated. A repeated record
-	// keeps its Since, and lives until then plus Waited plus life at most: a request that is carried
-	// out late does not make it live longer than if it had been in time.
-	Record(ctx context.Context, by Party, chains []Chain, life time.Duration) error
+	// keeps its Since, and lives until then plus Waited plus life at most: a request that is
+	// carried out late does not make it live longer than if it had been in time.
+	Record(ctx context.Context, by Party, callers []Caller, life time.Duration) error
 	// Erase removes the records.
-	Erase(ctx context.Context, chains []Chain) error
+	Erase(ctx context.Context, callers []Caller) error
 	// Edges returns the edges that can be reached from these chains, limit at most. It writes
 	// nothing. A record that has expired has no edge, and neither has a key whose row names another
 	// token by now.

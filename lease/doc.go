@@ -20,9 +20,9 @@
 //   - To sweep is to remove the rows of dead leases: released ones, and expired ones. A floor, the
 //     lower bound of new tokens in a bucket of keys, keeps tokens growing over a sweep: a key whose
 //     row is gone begins above the floor of its [Bucket].
-//   - A reader group, or team, is the readers that share a key; see [Sharer]. A call chain is the
-//     calls that share a context and the locks that it carries; see [Chain].
-//   - The placement of a key, its Home, is where it is locked: in its row, in an open transaction,
+//   - A reader group, or team, is the readers that share a key; see [Sharer]. A [Caller] is the
+//     calls that share a context and the locks that it carries.
+//   - The [Record.Placement] of a key is where it is locked: in its row, in an open transaction,
 //     or in a cluster. An epoch is a period in which a key has one placement. Tokens begin with
 //     their epoch.
 //   - A history is what one server has committed from one start to the next. A server that was

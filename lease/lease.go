@@ -45,11 +45,11 @@ const EpochShift = 40
 // The placements of a key besides a cluster. The store that makes a key's row decides it, until
 // the row is swept.
 const (
-	// HomeTable: the row is the lock.
-	HomeTable = 0
-	// HomeTransaction: an open transaction is the lock (package forupdate); the row only describes
-	// it.
-	HomeTransaction = -1
+	// PlacementTable: the row is the lock.
+	PlacementTable = 0
+	// PlacementTransaction: an open transaction is the lock (package forupdate); the row only
+	// describes it.
+	PlacementTransaction = -1
 )
 
 // AcquireRequest asks for one key.
@@ -87,8 +87,8 @@ type Acquired struct {
 	// Possible says, of AcquireAll, that nothing is known to be in this key's way: it was not
 	// granted because another key was not.
 	Possible bool
-	// Generation says, of AcquireWithin, in which generation of the limit the slot was granted. It is
-	// 0 if that is not known; such a slot cannot be handed over. See [SlotPasser].
+	// Generation says, of AcquireWithin, in which generation of the limit the slot was granted. It
+	// is 0 if that is not known; such a slot cannot be handed over. See [SlotPasser].
 	Generation int64
 	// Err is set if this item alone failed. The other fields then mean nothing.
 	Err error
@@ -189,15 +189,15 @@ type Record struct {
 	Remaining time.Duration
 	// Age is the time since the last grant.
 	Age time.Duration
-	// Home is HomeTable or HomeTransaction; another value names the cluster that the key has moved
-	// to.
-	Home int
+	// Placement is PlacementTable or PlacementTransaction; another value names the cluster that the
+	// key has moved to.
+	Placement int
 	// Members is how many hold a key that is Shared, and Wished that a wish refuses new ones.
 	Members int
 	Wished  bool
 	// Err says that the row has values that rowlock does not write: it wraps ErrCorrupt. Such a key
-	// counts as held. Key is right, and the other fields are what could be read of the row. A forced
-	// release repairs it.
+	// counts as held. Key is right, and the other fields are what could be read of the row. A
+	// forced release repairs it.
 	Err error
 }
 

@@ -54,16 +54,16 @@ func Refuses(age time.Duration) bool { return age%(WishRefuses+WishOpens) < Wish
 // teamMark begins the owner of each row that a team holds.
 const teamMark = "rowlockT"
 
-// Team is the owner of a row that a team with this token holds. A key has each token once, so that
-// key and token name the team.
-func Team(token Token) (team Owner) {
+// ReaderGroup is the owner of a row that a team with this token holds. A key has each token once,
+// so that key and token name the team.
+func ReaderGroup(token Token) (team Owner) {
 	copy(team[:], teamMark)
 	binary.BigEndian.PutUint64(team[len(teamMark):], uint64(token))
 	return team
 }
 
-// TeamToken returns the token of a team.
-func TeamToken(team Owner) (token Token, ok bool) {
+// ReaderGroupToken returns the token of a team.
+func ReaderGroupToken(team Owner) (token Token, ok bool) {
 	if string(team[:len(teamMark)]) != teamMark {
 		return 0, false
 	}

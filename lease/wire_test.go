@@ -31,8 +31,8 @@ func TestNumbersInRowsAreAsReleased(t *testing.T) {
 	f.Add("key of the reaper's election", "%q", reaper.Key)
 	f.Add("EpochShift", "%d", lease.EpochShift)
 	f.Add("MaxToken", "%d", lease.MaxToken)
-	f.Add("HomeTable", "%d", lease.HomeTable)
-	f.Add("HomeTransaction", "%d", lease.HomeTransaction)
+	f.Add("PlacementTable", "%d", lease.PlacementTable)
+	f.Add("PlacementTransaction", "%d", lease.PlacementTransaction)
 	f.Add("PriorityStep", "%s", lease.PriorityStep)
 
 	f.Section("An owner: 16 bytes in a row, in hexadecimal wherever people read it.")

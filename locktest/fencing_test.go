@@ -112,7 +112,7 @@ func (f *fencing) Fence(ctx context.Context, r lease.Runner, l lease.Lease) erro
 func (f *fencing) fenceShared(tx *memTx, l lease.Lease) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if row, _ := f.row(l.Key); !row.Shared || row.Owner != lease.Team(l.Token) {
+	if row, _ := f.row(l.Key); !row.Shared || row.Owner != lease.ReaderGroup(l.Token) {
 		return lease.ErrFenced
 	}
 	tx.lock(l.Key)

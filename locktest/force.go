@@ -118,7 +118,7 @@ func forceMembers(r *rig) {
 	r.sharer()
 	first := r.team("k")
 	second := r.share("k")
-	if f := r.takeAway(first); f.Lease.Owner != lease.Team(first.Token) {
+	if f := r.takeAway(first); f.Lease.Owner != lease.ReaderGroup(first.Token) {
 		r.Errorf("the record of a shared key names %+v", f.Lease)
 	}
 	for _, l := range []lease.Lease{first, second} {

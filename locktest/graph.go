@@ -51,20 +51,20 @@ func (r *rig) graphAt(s lease.Store) chains {
 }
 
 // chain is a chain that is not recorded yet.
-func chain(holds []lease.Lease, wants ...string) lease.Chain {
-	return lease.Chain{ID: lease.NewOwner(), Holds: holds, Wants: wants, Waited: time.Minute}
+func chain(holds []lease.Lease, wants ...string) lease.Caller {
+	return lease.Caller{ID: lease.NewOwner(), Holds: holds, Wants: wants, Waited: time.Minute}
 }
 
 func holding(leases ...lease.Lease) []lease.Lease { return leases }
 
-func (c chains) record(life time.Duration, all ...lease.Chain) {
+func (c chains) record(life time.Duration, all ...lease.Caller) {
 	c.Helper()
 	if err := c.at.Record(c.ctx, c.by, all, life); err != nil {
 		c.Fatalf("record %d chains: %v", len(all), err)
 	}
 }
 
-func (c chains) erase(all ...lease.Chain) {
+func (c chains) erase(all ...lease.Caller) {
 	c.Helper()
 	if err := c.at.Erase(c.ctx, all); err != nil {
 		c.Fatalf("erase %d chains: %v", len(all), err)
@@ -72,7 +72,7 @@ func (c chains) erase(all ...lease.Chain) {
 }
 
 // edges reads what can be reached from chains, in an order of its own.
-func (c chains) edges(limit int, from ...lease.Chain) []lease.Edge {
+func (c chains) edges(limit int, from ...lease.Caller) []lease.Edge {
 	c.Helper()
 	ids := make([]lease.Owner, len(from))
 	for i := range from {
@@ -91,12 +91,12 @@ func (c chains) edges(limit int, from ...lease.Chain) []lease.Edge {
 
 // wait is the edge of one chain to another that holds l.
 type wait struct {
-	from, to lease.Chain
+	from, to lease.Caller
 	l        lease.Lease
 }
 
 // wantEdges wants exactly these edges to be reached from chains.
-func (c chains) wantEdges(from []lease.Chain, want ...wait) {
+func (c chains) wantEdges(from []lease.Caller, want ...wait) {
 	c.Helper()
 	got := c.edges(1000, from...)
 	missing := slices.Clone(want)
@@ -123,8 +123,8 @@ func edgeIsRead(r *rig) {
 	here.record(ttl, holder)
 	there.record(ttl, waits)
 	for _, at := range []chains{here, there} {
-		at.wantEdges([]lease.Chain{waits}, wait{waits, holder, k})
-		at.wantEdges([]lease.Chain{holder})
+		at.wantEdges([]lease.Caller{waits}, wait{waits, holder, k})
+		at.wantEdges([]lease.Caller{holder})
 		at.wantEdges(nil)
 	}
 	read := here.edges(10, waits)
@@ -146,7 +146,7 @@ func edgeNeedsHolder(r *rig) {
 	r.take("k")
 	waits := chain(holding(r.take("a")), "k", "free")
 	here.record(ttl, waits)
-	there.wantEdges([]lease.Chain{waits})
+	there.wantEdges([]lease.Caller{waits})
 }
 
 func edgeIdentity(r *rig) {
@@ -177,9 +177,9 @@ func recordExpires(r *rig) {
 		return len(there.edges(10, waits)) == 0 && len(there.edges(10, outlives)) == 0
 	})
 	here.record(ttl, waits)
-	there.wantEdges([]lease.Chain{waits, outlives}, wait{waits, holder, k})
+	there.wantEdges([]lease.Caller{waits, outlives}, wait{waits, holder, k})
 	here.record(ttl, dies)
-	there.wantEdges([]lease.Chain{waits, outlives}, wait{waits, holder, k}, wait{outlives, dies, m})
+	there.wantEdges([]lease.Caller{waits, outlives}, wait{waits, holder, k}, wait{outlives, dies, m})
 }
 
 func recordRepeats(r *rig) {
@@ -236,7 +236,7 @@ func recordErased(r *rig) {
 	holder, one, other := chain(holding(k)), chain(nil, "k"), chain(nil, "k")
 	here.record(ttl, holder, one)
 	there.record(ttl, other)
-	all := []lease.Chain{one, other}
+	all := []lease.Caller{one, other}
 	here.wantEdges(all, wait{one, holder, k}, wait{other, holder, k})
 	here.erase(one)
 	here.wantEdges(all, wait{other, holder, k})
@@ -253,7 +253,7 @@ func eraseNothing(r *rig) {
 	here.record(ttl, holder)
 	here.erase(chain(holding(k), "k"), waits)
 	there.record(ttl, waits)
-	here.wantEdges([]lease.Chain{waits}, wait{waits, holder, k})
+	here.wantEdges([]lease.Caller{waits}, wait{waits, holder, k})
 	there.erase(waits)
 	there.erase(waits)
 }
@@ -265,17 +265,17 @@ func edgeNeedsToken(r *rig) {
 	here.record(ttl, holder)
 	there.record(ttl, waits)
 	r.wantRelease(k, false)
-	there.wantEdges([]lease.Chain{waits})
+	there.wantEdges([]lease.Caller{waits})
 	next := r.takeAfter(k)
-	there.wantEdges([]lease.Chain{waits})
+	there.wantEdges([]lease.Caller{waits})
 	later := chain(holding(next))
 	here.record(ttl, later)
-	there.wantEdges([]lease.Chain{waits}) // it may have had the key between
+	there.wantEdges([]lease.Caller{waits}) // it may have had the key between
 	there.record(ttl, waits)
-	there.wantEdges([]lease.Chain{waits}, wait{waits, later, next})
+	there.wantEdges([]lease.Caller{waits}, wait{waits, later, next})
 	r.expire("k")
 	r.takeAfter(next)
-	there.wantEdges([]lease.Chain{waits})
+	there.wantEdges([]lease.Caller{waits})
 }
 
 func edgeNeedsLease(r *rig) {
@@ -285,7 +285,7 @@ func edgeNeedsLease(r *rig) {
 	here.record(ttl, holder)
 	there.record(ttl, waits)
 	r.expire("k")
-	there.wantEdges([]lease.Chain{waits}, wait{waits, holder, m})
+	there.wantEdges([]lease.Caller{waits}, wait{waits, holder, m})
 }
 
 func edgeOfItsKind(r *rig) {
@@ -297,7 +297,7 @@ func edgeOfItsKind(r *rig) {
 	whole, wholeWaits := chain(holding(k)), chain(nil, "k")
 	here.record(ttl, call, callWaits)
 	process.record(ttl, whole, wholeWaits)
-	both := []lease.Chain{callWaits, wholeWaits}
+	both := []lease.Caller{callWaits, wholeWaits}
 	here.wantEdges(both, wait{callWaits, call, k})
 	process.wantEdges(both, wait{wholeWaits, whole, k})
 	here.erase(call)
@@ -309,7 +309,7 @@ func edgeRank(r *rig) {
 	k := r.take("k")
 	holder, early, late := chain(holding(k)), chain(nil, "k"), chain(nil, "k")
 	early.Waited, late.Waited = time.Hour, 30*time.Minute
-	for _, order := range [][]lease.Chain{{early, late}, {late, early}} {
+	for _, order := range [][]lease.Caller{{early, late}, {late, early}} {
 		here.record(ttl, holder)
 		for i, c := range order {
 			[]chains{here, there}[i].record(ttl, c)
@@ -330,7 +330,7 @@ func recordsAreBeside(r *rig) {
 	k := r.take("k")
 	c := chain(holding(k), "k", "absent")
 	here.record(ttl, c)
-	there.wantEdges([]lease.Chain{c}, wait{c, c, k})
+	there.wantEdges([]lease.Caller{c}, wait{c, c, k})
 	r.wantHeld(k)
 	here.erase(c)
 	r.wantHeld(k)

@@ -21,13 +21,13 @@ func edgesFollowed(r *rig) {
 	here.record(ttl, last, first)
 	there.record(ttl, left, right, aside)
 	below := wait{left, last, a}
-	here.wantEdges([]lease.Chain{left}, below)
-	here.wantEdges([]lease.Chain{first}, below,
+	here.wantEdges([]lease.Caller{left}, below)
+	here.wantEdges([]lease.Caller{first}, below,
 		wait{first, left, b}, wait{first, right, c}, wait{first, left, d})
-	there.wantEdges([]lease.Chain{aside, first, left}, below, wait{aside, right, c},
+	there.wantEdges([]lease.Caller{aside, first, left}, below, wait{aside, right, c},
 		wait{first, left, b}, wait{first, right, c}, wait{first, left, d})
 	there.erase(left)
-	here.wantEdges([]lease.Chain{first}, wait{first, right, c})
+	here.wantEdges([]lease.Caller{first}, wait{first, right, c})
 }
 
 func edgesOfCycle(r *rig) {
@@ -38,12 +38,12 @@ func edgesOfCycle(r *rig) {
 	here.record(ttl, one, three)
 	there.record(ttl, two, before)
 	cycle := []wait{{one, two, b}, {two, three, c}, {three, one, a}, {three, two, b}}
-	for _, from := range [][]lease.Chain{{one}, {two}, {three}, {one, two, three, one}} {
+	for _, from := range [][]lease.Caller{{one}, {two}, {three}, {one, two, three, one}} {
 		here.wantEdges(from, cycle...)
 	}
-	there.wantEdges([]lease.Chain{before}, append(cycle, wait{before, one, a})...)
+	there.wantEdges([]lease.Caller{before}, append(cycle, wait{before, one, a})...)
 	r.wantRelease(b, false)
-	here.wantEdges([]lease.Chain{two}, cycle[1], cycle[2])
+	here.wantEdges([]lease.Caller{two}, cycle[1], cycle[2])
 }
 
 func edgesLimited(r *rig) {
@@ -71,9 +71,9 @@ func edgesOfAnyKey(r *rig) {
 	for _, l := range leases {
 		want = append(want, wait{waits, holder, l})
 	}
-	here.wantEdges([]lease.Chain{waits}, want...)
+	here.wantEdges([]lease.Caller{waits}, want...)
 	there.erase(waits)
-	here.wantEdges([]lease.Chain{waits})
+	here.wantEdges([]lease.Caller{waits})
 }
 
 // edgesOfMany has each chain wait for what the next holds.
@@ -82,7 +82,7 @@ func edgesOfMany(r *rig) {
 	n := 300
 	keys := many(r.h.most(n))
 	leases, _ := r.takeAll(keys...)
-	ring := make([]lease.Chain, len(keys))
+	ring := make([]lease.Caller, len(keys))
 	for i := range ring {
 		ring[i] = chain(leases[i:i+1], keys[(i+1)%len(keys)])
 	}

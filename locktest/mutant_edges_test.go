@@ -40,32 +40,32 @@ var edgeFlaws = []flaw{
 		}
 	}, []string{"no more edges are read than asked for"}},
 	{"an edge needs no record of the holder", func(m *mutant) {
-		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, lease.Token, bool) {
+		m.naive(func(n *notes, c lease.Caller, key string) (lease.Owner, lease.Token, bool) {
 			row, ok := m.row(key)
 			return row.Owner, row.Token, ok && row.Held
 		})
 	}, []string{"an edge needs a record of the holder"}},
 	{"an edge needs the key only, whatever token its row has", func(m *mutant) {
-		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, lease.Token, bool) {
+		m.naive(func(n *notes, c lease.Caller, key string) (lease.Owner, lease.Token, bool) {
 			row, ok := m.row(key)
 			h, _, found := n.holder(key, 0)
 			return h, row.Token, ok && row.Held && found
 		})
 	}, []string{"an edge needs the token that the key's row has now, on both sides"}},
 	{"an edge needs what was recorded only", func(m *mutant) {
-		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, lease.Token, bool) {
+		m.naive(func(n *notes, c lease.Caller, key string) (lease.Owner, lease.Token, bool) {
 			return n.holder(key, 0)
 		})
 	}, []string{"an edge needs the token that the key's row has now, on both sides"}},
 	{"a wait is for the key, whichever owner has it", func(m *mutant) {
-		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, lease.Token, bool) {
+		m.naive(func(n *notes, c lease.Caller, key string) (lease.Owner, lease.Token, bool) {
 			row, ok := m.row(key)
 			h, token, found := n.holder(key, row.Token)
 			return h, token, ok && row.Held && found
 		})
 	}, []string{"an edge needs the token that the key's row has now, on both sides"}},
 	{"an expired lease counts until it is taken", func(m *mutant) {
-		m.naive(func(n *notes, c lease.Chain, key string) (lease.Owner, lease.Token, bool) {
+		m.naive(func(n *notes, c lease.Caller, key string) (lease.Owner, lease.Token, bool) {
 			row, ok := m.row(key)
 			h, token, found := n.holder(key, row.Token)
 			return h, token, ok && !row.Owner.IsZero() && found
@@ -85,7 +85,7 @@ func (m *mutant) eachEdge(keep func(from []lease.Owner, e lease.Edge) bool) {
 // notes are chains as they were recorded.
 type notes struct {
 	mu  sync.Mutex
-	all map[lease.Owner]lease.Chain
+	all map[lease.Owner]lease.Caller
 }
 
 // holder returns the chain that has recorded the key with a token, or with any for 0.
@@ -101,9 +101,9 @@ func (n *notes) holder(key string, token lease.Token) (lease.Owner, lease.Token,
 }
 
 // naive makes a store whose edges of the chains that are asked for lead where to says.
-func (m *mutant) naive(to func(n *notes, c lease.Chain, key string) (lease.Owner, lease.Token, bool)) {
-	n := &notes{all: make(map[lease.Owner]lease.Chain)}
-	m.eachRecord(func(_ int, c *lease.Chain, _ *lease.Party, _ *time.Duration) bool {
+func (m *mutant) naive(to func(n *notes, c lease.Caller, key string) (lease.Owner, lease.Token, bool)) {
+	n := &notes{all: make(map[lease.Owner]lease.Caller)}
+	m.eachRecord(func(_ int, c *lease.Caller, _ *lease.Party, _ *time.Duration) bool {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.all[c.ID] = *c

@@ -54,7 +54,7 @@ func (m *mutant) refuseTeams() {
 
 var sharedFlaws = []flaw{
 	{"a key that is to be shared is recorded like any other", func(m *mutant) {
-		m.eachRecord(func(_ int, c *lease.Chain, _ *lease.Party, _ *time.Duration) bool {
+		m.eachRecord(func(_ int, c *lease.Caller, _ *lease.Party, _ *time.Duration) bool {
 			c.Wants, c.Shares = append(c.Wants, c.Shares...), nil
 			return true
 		})
@@ -63,7 +63,7 @@ var sharedFlaws = []flaw{
 		"a call that would share a key no longer waits for a holder that has downgraded",
 	}},
 	{"a key that is to be shared is not recorded", func(m *mutant) {
-		m.eachRecord(func(_ int, c *lease.Chain, _ *lease.Party, _ *time.Duration) bool {
+		m.eachRecord(func(_ int, c *lease.Caller, _ *lease.Party, _ *time.Duration) bool {
 			c.Shares = nil
 			return true
 		})

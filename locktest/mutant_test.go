@@ -58,8 +58,8 @@ type mutant struct {
 	awaited  func(context.Context, lease.Owner, []string) ([]bool, error)
 	listen   func(context.Context, func(string)) error
 	announce func(context.Context, []string) error
-	note     func(context.Context, lease.Party, []lease.Chain, time.Duration) error
-	erase    func(context.Context, []lease.Chain) error
+	note     func(context.Context, lease.Party, []lease.Caller, time.Duration) error
+	erase    func(context.Context, []lease.Caller) error
 	edges    func(context.Context, lease.Party, []lease.Owner, int) ([]lease.Edge, error)
 }
 

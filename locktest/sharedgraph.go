@@ -3,7 +3,7 @@ package locktest
 import "github.com/rowlockdb/rowlock/lease"
 
 // sharing is a chain that waits to share keys beside others.
-func sharing(holds []lease.Lease, keys ...string) lease.Chain {
+func sharing(holds []lease.Lease, keys ...string) lease.Caller {
 	c := chain(holds)
 	c.Shares = keys
 	return c
@@ -17,9 +17,9 @@ func sharesAwait(r *rig) {
 	waits := sharing(nil, "k")
 	waits.Wants = []string{"l"}
 	here.record(ttl, holder, waits)
-	here.wantEdges([]lease.Chain{waits}, wait{waits, holder, k}, wait{waits, holder, l})
+	here.wantEdges([]lease.Caller{waits}, wait{waits, holder, k}, wait{waits, holder, l})
 	here.erase(waits)
-	here.wantEdges([]lease.Chain{waits})
+	here.wantEdges([]lease.Caller{waits})
 	r.wantHeld(k)
 }
 
@@ -27,12 +27,12 @@ func sharesDoNotAwaitReaders(r *rig) {
 	here, there := r.graph()
 	first := r.team("k")
 	second, l := r.share("k"), r.take("l")
-	readers := []lease.Chain{chain(holding(first)), chain(holding(second))}
+	readers := []lease.Caller{chain(holding(first)), chain(holding(second))}
 	here.record(ttl, readers...)
 	waits, bare := sharing(holding(l), "k"), chain(nil, "k")
 	there.record(ttl, waits, bare)
-	here.wantEdges([]lease.Chain{waits})
-	here.wantEdges([]lease.Chain{bare}, wait{bare, readers[0], first}, wait{bare, readers[1], second})
+	here.wantEdges([]lease.Caller{waits})
+	here.wantEdges([]lease.Caller{bare}, wait{bare, readers[0], first}, wait{bare, readers[1], second})
 }
 
 func sharesDoNotAwaitDowngraded(r *rig) {
@@ -41,7 +41,7 @@ func sharesDoNotAwaitDowngraded(r *rig) {
 	k, l := r.take("k"), r.take("l")
 	holder, waits := chain(holding(k)), sharing(holding(l), "k")
 	here.record(ttl, holder, waits)
-	here.wantEdges([]lease.Chain{waits}, wait{waits, holder, k})
+	here.wantEdges([]lease.Caller{waits}, wait{waits, holder, k})
 	r.downgrade(k)
-	here.wantEdges([]lease.Chain{waits})
+	here.wantEdges([]lease.Caller{waits})
 }

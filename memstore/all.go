@@ -38,7 +38,7 @@ func (s *Store) tryAllLocked(
 		r := s.rows[q.Key]
 		held := r != nil && r.held(now)
 		switch {
-		case r != nil && r.home != lease.HomeTable:
+		case r != nil && r.placement != lease.PlacementTable:
 			return nil, false, fmt.Errorf("acquire all %q: %w", q.Key, lease.ErrMoved)
 		case held && r.owner != q.Owner:
 			answers[i].Holder = r.holder(now)

@@ -30,7 +30,7 @@ func (s *Store) ForceRelease(ctx context.Context, r lease.ForceRequest) (lease.F
 	}
 	row := s.rows[r.Key]
 	switch {
-	case row != nil && row.home != lease.HomeTable:
+	case row != nil && row.placement != lease.PlacementTable:
 		return lease.Forced{}, fmt.Errorf("%w: force release of %q", lease.ErrMoved, r.Key)
 	case row == nil || row.owner.IsZero():
 		return lease.Forced{}, fmt.Errorf("%w: force release of %q: the key is free", lease.ErrNotHeld, r.Key)

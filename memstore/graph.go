@@ -13,7 +13,7 @@ var _ lease.Graph = (*Store)(nil)
 
 // record is what one chain has said of itself.
 type record struct {
-	lease.Chain
+	lease.Caller
 	by           lease.Party
 	since, until time.Time
 	awaits       map[string]lease.Token // the tokens that its keys had
@@ -21,7 +21,7 @@ type record struct {
 
 // Record notes what chains hold and wait for. See [lease.Graph].
 func (s *Store) Record(
-	ctx context.Context, by lease.Party, chains []lease.Chain, life time.Duration,
+	ctx context.Context, by lease.Party, chains []lease.Caller, life time.Duration,
 ) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (s *Store) Record(
 		c.Holds, c.Wants = slices.Clone(c.Holds), slices.Clone(c.Wants)
 		c.Shares = slices.Clone(c.Shares)
 		s.chains[c.ID] = &record{
-			Chain: c, by: by, since: since, until: until,
+			Caller: c, by: by, since: since, until: until,
 			awaits: s.tokensLocked(slices.Concat(c.Wants, c.Shares)),
 		}
 	}
@@ -58,7 +58,7 @@ func (s *Store) tokensLocked(keys []string) map[string]lease.Token {
 }
 
 // Erase removes the records. See [lease.Graph].
-func (s *Store) Erase(ctx context.Context, chains []lease.Chain) error {
+func (s *Store) Erase(ctx context.Context, chains []lease.Caller) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *Store) Edges(
 func (s *Store) edgesLocked(now time.Time, c *record) (edges []lease.Edge) {
 	for i, key := range slices.Concat(c.Wants, c.Shares) {
 		r := s.rows[key]
-		if r == nil || r.home != lease.HomeTable || !r.held(now) ||
+		if r == nil || r.placement != lease.PlacementTable || !r.held(now) ||
 			r.token != c.awaits[key] || !now.Before(c.until) {
 			continue
 		}

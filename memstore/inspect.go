@@ -60,7 +60,7 @@ func (r *row) record(key string, now time.Time) lease.Record {
 		Note:      holder.Note,
 		Remaining: holder.Remaining,
 		Age:       now.Sub(r.granted),
-		Home:      r.home,
+		Placement: r.placement,
 		Members:   r.live(now),
 	}
 }

@@ -10,50 +10,50 @@ import (
 
 var _ lease.Mover = (*Store)(nil)
 
-// Depart moves a held key to another home. See [lease.Mover].
-func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (epoch int64, ok bool, err error) {
+// Depart moves a held key to another placement. See [lease.Mover].
+func (s *Store) Depart(ctx context.Context, l lease.Lease, placement int) (epoch int64, ok bool, err error) {
 	epoch = lease.Epoch(l.Token) + 1
 	ok, err = s.move(ctx, func(now time.Time) bool {
 		r := s.rows[l.Key]
-		return r != nil && r.home == lease.HomeTable && r.names(l) && r.to(now, home, epoch)
+		return r != nil && r.placement == lease.PlacementTable && r.names(l) && r.to(now, placement, epoch)
 	})
 	return epoch, ok, err
 }
 
 // Return takes a key back. See [lease.Mover].
-func (s *Store) Return(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
+func (s *Store) Return(ctx context.Context, key string, placement int, epoch int64) (ok bool, err error) {
 	return s.move(ctx, func(now time.Time) bool {
 		r := s.rows[key]
-		return r != nil && r.home == home && lease.Epoch(r.token) == epoch && r.to(now, lease.HomeTable, epoch+1)
+		return r != nil && r.placement == placement && lease.Epoch(r.token) == epoch && r.to(now, lease.PlacementTable, epoch+1)
 	})
 }
 
 // Recall raises the epoch. See [lease.Mover].
-func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
+func (s *Store) Recall(ctx context.Context, key string, placement int, epoch int64) (ok bool, err error) {
 	return s.move(ctx, func(now time.Time) bool {
 		r := s.rows[key]
 		floor := s.floors[lease.Bucket(key)]
-		if r == nil && home != lease.HomeTable && floor >= lease.EpochStart(epoch) {
+		if r == nil && placement != lease.PlacementTable && floor >= lease.EpochStart(epoch) {
 			return false // the row may have come back since, and been swept
 		}
 		if r == nil {
 			r = &row{granted: now}
 			s.rows[key] = r
-			r.to(now, home, epoch)
-			if home == lease.HomeTable {
+			r.to(now, placement, epoch)
+			if placement == lease.PlacementTable {
 				r.token = max(r.token, floor)
 			}
 			return true
 		}
-		return lease.Epoch(r.token) < epoch && r.to(now, home, epoch)
+		return lease.Epoch(r.token) < epoch && r.to(now, placement, epoch)
 	})
 }
 
-// Confirm reports whether a key is at a home. See [lease.Mover].
-func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) (ok bool, err error) {
+// Confirm reports whether a key is at a placement. See [lease.Mover].
+func (s *Store) Confirm(ctx context.Context, key string, placement int, epoch int64) (ok bool, err error) {
 	return s.move(ctx, func(time.Time) bool {
 		r := s.rows[key]
-		return r != nil && r.home == home && lease.Epoch(r.token) == epoch
+		return r != nil && r.placement == placement && lease.Epoch(r.token) == epoch
 	})
 }
 
@@ -66,18 +66,18 @@ func (s *Store) move(ctx context.Context, do func(now time.Time) bool) (bool, er
 	return do(time.Now()), nil
 }
 
-func (r *row) to(now time.Time, home int, epoch int64) bool {
-	r.home, r.token = home, lease.EpochStart(epoch)
+func (r *row) to(now time.Time, placement int, epoch int64) bool {
+	r.placement, r.token = placement, lease.EpochStart(epoch)
 	r.owner, r.note, r.expires = lease.Owner{}, "", now
 	return true
 }
 
 // FenceAt checks the row, without a transaction, because there is none in memory. See
 // [lease.Mover].
-func (s *Store) FenceAt(ctx context.Context, _ lease.Runner, home int, l lease.Lease) error {
+func (s *Store) FenceAt(ctx context.Context, _ lease.Runner, placement int, l lease.Lease) error {
 	ok, err := s.move(ctx, func(time.Time) bool {
 		r := s.rows[l.Key]
-		fits := r != nil && r.home == home && lease.Epoch(r.token) == lease.Epoch(l.Token) && r.token <= l.Token
+		fits := r != nil && r.placement == placement && lease.Epoch(r.token) == lease.Epoch(l.Token) && r.token <= l.Token
 		if fits {
 			r.token = l.Token
 		}

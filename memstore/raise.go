@@ -20,7 +20,7 @@ func (s *Store) raiseLocked(now time.Time, q lease.RaiseRequest) lease.Raised {
 	}
 	r := s.rows[q.Key]
 	again := lease.Lease{Key: q.Key, Owner: q.Owner, Token: q.To}
-	if r == nil || r.home != lease.HomeTable || !r.held(now) || !r.names(q.Lease) && !r.names(again) {
+	if r == nil || r.placement != lease.PlacementTable || !r.held(now) || !r.names(q.Lease) && !r.names(again) {
 		return lease.Raised{Gone: true}
 	}
 	r.token = q.To

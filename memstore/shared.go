@@ -70,7 +70,7 @@ func (s *Store) shareLocked(now time.Time, q lease.AcquireRequest) lease.Acquire
 	}
 	r := s.rows[q.Key]
 	switch {
-	case r != nil && r.home != lease.HomeTable:
+	case r != nil && r.placement != lease.PlacementTable:
 		return lease.Acquired{Err: fmt.Errorf("share %q: %w", q.Key, lease.ErrMoved)}
 	case r == nil || !r.held(now):
 		return lease.Acquired{Possible: true}
@@ -104,7 +104,7 @@ func (s *Store) downgradeLocked(now time.Time, q lease.RenewRequest) lease.Renew
 	switch {
 	case r != nil && r.names(q.Lease) && r.held(now):
 		r.members = map[lease.Owner]*member{q.Owner: {note: r.note, expires: now.Add(q.TTL)}}
-		r.owner, r.note, r.expires = lease.Team(r.token), "", now
+		r.owner, r.note, r.expires = lease.ReaderGroup(r.token), "", now
 	case r != nil && r.token == q.Token && r.member(now, q.Owner) != nil:
 		r.members[q.Owner].expires = now.Add(q.TTL)
 	default:

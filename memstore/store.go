@@ -46,13 +46,13 @@ func New() *Store {
 
 // row is one key's state. A row without owner is free; its expiry is then the time of the release.
 type row struct {
-	owner   lease.Owner
-	note    string
-	token   lease.Token
-	home    int
-	granted time.Time
-	expires time.Time
-	members map[lease.Owner]*member // of a team, which is then the owner
+	owner     lease.Owner
+	note      string
+	token     lease.Token
+	placement int
+	granted   time.Time
+	expires   time.Time
+	members   map[lease.Owner]*member // of a team, which is then the owner
 }
 
 // limit is a limit in force. Each Resize begins a generation.
@@ -106,7 +106,7 @@ func (s *Store) acquireLocked(now time.Time, q lease.AcquireRequest) lease.Acqui
 		return lease.Acquired{Err: err}
 	}
 	r := s.rows[q.Key]
-	if r != nil && r.home != lease.HomeTable {
+	if r != nil && r.placement != lease.PlacementTable {
 		return lease.Acquired{Err: fmt.Errorf("acquire %q: %w", q.Key, lease.ErrMoved)}
 	}
 	if r != nil && r.held(now) {

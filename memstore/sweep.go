@@ -40,7 +40,7 @@ func (s *Store) sweepBatch(opts lease.SweepOptions) int {
 			break
 		}
 		r := s.rows[key]
-		if r.home != lease.HomeTable || r.held(now) || now.Sub(r.until()) < opts.Retention {
+		if r.placement != lease.PlacementTable || r.held(now) || now.Sub(r.until()) < opts.Retention {
 			continue
 		}
 		floor := &s.floors[lease.Bucket(key)]

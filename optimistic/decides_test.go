@@ -22,7 +22,7 @@ var (
 )
 
 const (
-	moved, raised       = "home = 3", "token = token + 1"
+	moved, raised       = "placement = 3", "token = token + 1"
 	taken, live         = "owner = ?", "expires_at = LATER"
 	hour          int64 = 3_600_000_000
 )
@@ -163,7 +163,8 @@ func TestARowIsMadeAboveItsFloorAndTheEra(t *testing.T) {
 	})
 }
 
-// What a sweep would delete is dead, of this home, and has a token that another grant can follow.
+// What a sweep would delete is dead, of this placement, and has a token that another grant can
+// follow.
 func TestASweepFindsOnlyWhatIsDead(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		on := session(t, e)

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A renewal extends a lease that runs, of this owner, token and home, and the read after it finds
-// what has those three, also one that has expired. SQLite renews in one statement.
+// A renewal extends a lease that runs, of this owner, token and placement, and the read after it
+// finds what has those three, also one that has expired. SQLite renews in one statement.
 func TestEachRenewalDecidesForItself(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Name == "sqlite" {

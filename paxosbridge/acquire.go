@@ -16,8 +16,8 @@ import (
 // hops is how often a request follows its key. A key that moves more often than that is busy.
 const hops = 8
 
-// Acquire asks each key's home. The wrong home refuses a request. Then the request follows its key,
-// and completes a move that it finds half done.
+// Acquire asks each key's placement. The wrong placement refuses a request. Then the request
+// follows its key, and completes a move that it finds half done.
 func (b *Bridge) Acquire(
 	ctx context.Context, reqs []lease.AcquireRequest,
 ) (answers []lease.Acquired, err error) {
@@ -44,12 +44,12 @@ func itemized(answers []lease.Acquired, err error) ([]lease.Acquired, error) {
 	return answers, err
 }
 
-// strayed reports whether a request came to the wrong home, or to a record of another epoch.
+// strayed reports whether a request came to the wrong placement, or to a record of another epoch.
 func strayed(a lease.Acquired) bool {
 	return a.Err != nil && (errors.Is(a.Err, lease.ErrMoved) || errors.Is(a.Err, ErrRecord))
 }
 
-// follow sends the requests again that came to the wrong home.
+// follow sends the requests again that came to the wrong placement.
 func (b *Bridge) follow(
 	ctx context.Context, reqs []lease.AcquireRequest, answers []lease.Acquired,
 ) ([]lease.Acquired, error) {
@@ -75,7 +75,7 @@ func (b *Bridge) follow(
 		left = slices.DeleteFunc(left, func(i int) bool { return !strayed(answers[i]) })
 	}
 	for _, i := range left {
-		answers[i] = acquireError(fmt.Errorf("%w: the home of %q keeps changing: %w",
+		answers[i] = acquireError(fmt.Errorf("%w: the placement of %q keeps changing: %w",
 			lease.ErrBusy, reqs[i].Key, answers[i].Err))
 	}
 	return answers, nil
@@ -91,7 +91,7 @@ func (b *Bridge) reroute(
 		case err != nil:
 			answers[i] = acquireError(err)
 			return true
-		case row.Home == returning:
+		case row.Placement == returning:
 			answers[i] = lease.Acquired{
 				Holder: lease.Holder{Note: "taken back by force", Remaining: b.cfg.untilBack(row)},
 			}

@@ -27,7 +27,7 @@ func (m *mover) refreshing(ctx context.Context) {
 		defer cancel()
 		if err := m.routes.refresh(reading); err != nil {
 			m.cfg.Logger.WarnContext(
-				ctx, "rowlock: bridge: the homes of keys could not be read", "error", err,
+				ctx, "rowlock: bridge: the placements of keys could not be read", "error", err,
 			)
 		}
 	})

@@ -70,7 +70,7 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 	if err != nil {
 		return nil, err
 	}
-	if err := claim(ctx, table, cluster, full.Home); err != nil {
+	if err := claim(ctx, table, cluster, full.Placement); err != nil {
 		return nil, err
 	}
 	b.table, b.free = holdEras(table, func(ctx context.Context) error {

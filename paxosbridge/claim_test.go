@@ -25,13 +25,13 @@ func TestAClusterOfAnotherTableIsRefusedBeforeItsRecordsAreRead(t *testing.T) {
 	mine := named{table{memstore.New()}, "1f app_"}
 	other := named{table{memstore.New()}, "2e app_"}
 	for _, c := range []struct {
-		table paxosbridge.Table
-		home  int
-		want  error
+		table     paxosbridge.Table
+		placement int
+		want      error
 	}{
 		{mine, 1, nil}, {other, 1, lease.ErrConfig}, {mine, 2, lease.ErrConfig}, {mine, 1, nil},
 	} {
-		b, err := paxosbridge.New(t.Context(), c.table, cluster, &paxosbridge.Config{Home: c.home, Every: -1})
+		b, err := paxosbridge.New(t.Context(), c.table, cluster, &paxosbridge.Config{Placement: c.placement, Every: -1})
 		(&rig{TB: t}).wantIs(err, c.want)
 		if err == nil {
 			_ = b.Close()

@@ -47,7 +47,7 @@ type Cluster interface {
 
 	// Open opens key in epoch, which is above 0, if the key has no record or one of an older epoch.
 	// Otherwise it changes nothing and returns nil. The caller has confirmed in the database
-	// (lease.Mover.Confirm) that the key's home is this cluster in this epoch.
+	// (lease.Mover.Confirm) that the key's placement is this cluster in this epoch.
 	Open(ctx context.Context, key string, epoch int64) error
 	// Seal closes the epoch of a lease for good and releases the lease, if that holds the key. ok
 	// false says that it changed nothing.
@@ -66,16 +66,16 @@ type Cluster interface {
 // before it reads or writes a record: the records of another application would be taken for moves
 // that the database has forgotten.
 type Claimer interface {
-	// ClaimFor remembers owner, unless there is an owner already, and returns the first one. owner is
-	// one line of text.
+	// ClaimFor remembers owner, unless there is an owner already, and returns the first one. owner
+	// is one line of text.
 	ClaimFor(ctx context.Context, owner string) (first string, err error)
 }
 
-// claim refuses a cluster, or a prefix in it, that belongs to other tables or to another home of
-// these. A table that does not know its instance, as one in memory, claims nothing.
-func claim(ctx context.Context, table Table, cluster Cluster, home int) error {
+// claim refuses a cluster, or a prefix in it, that belongs to other tables or to another placement
+// of these. A table that does not know its instance, as one in memory, claims nothing.
+func claim(ctx context.Context, table Table, cluster Cluster, placement int) error {
 	c, can := seam.As[Claimer](cluster)
-	owner := seam.Claim(table, home)
+	owner := seam.Claim(table, placement)
 	if !can || owner == "" {
 		return nil
 	}

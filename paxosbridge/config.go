@@ -24,15 +24,15 @@ const (
 	Always
 )
 
-// returning is the home of a key that is being taken back by force. No cluster may have this
+// returning is the placement of a key that is being taken back by force. No cluster may have this
 // number.
 const returning = 32767
 
 // Config has what New needs besides its two stores. The zero Config has the defaults.
 type Config struct {
-	// Home is the number of this cluster in the rows, 1 to 32766. Default 1. Every client of the
-	// table must use the same number for the same cluster.
-	Home int
+	// Placement is the number of this cluster in the rows, 1 to 32766. Default 1. Every client of
+	// the table must use the same number for the same cluster.
+	Placement int
 	// Heat says which keys move by their heat.
 	Heat Heat
 	// Pin says whether a key moves by its heat. nil is ByHeat for every key. It is called often and
@@ -82,9 +82,9 @@ type Heat struct {
 // Hooks are called soon after an event, one after the other, by a goroutine of the bridge: one that
 // blocks holds up the other hooks and no move. Close waits 1 s for it. A nil hook is not called.
 type Hooks struct {
-	// Moved is called when this process has moved a key, or has helped to, to home: HomeTable or
-	// Config.Home.
-	Moved func(key string, home int, epoch int64, why string)
+	// Moved is called when this process has moved a key, or has helped to, to placement:
+	// PlacementTable or Config.Placement.
+	Moved func(key string, placement int, epoch int64, why string)
 	// Stayed is called when a move was given up before it changed anything.
 	Stayed func(key string, err error)
 	// Recalled is called when an audit has found a move that the database had forgotten.
@@ -112,7 +112,7 @@ func (h Heat) withDefaults() Heat {
 func (h Heat) watched() int { return max(1024, 2*min(h.Most, math.MaxInt/2)) }
 
 func (c Config) withDefaults() (Config, error) {
-	c.Home = cmp.Or(c.Home, 1)
+	c.Placement = cmp.Or(c.Placement, 1)
 	c.Heat = c.Heat.withDefaults()
 	c.Every = cmp.Or(c.Every, time.Second)
 	c.Refresh = cmp.Or(c.Refresh, c.Delegation/3, 30*time.Second)
@@ -132,8 +132,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("%w: bridge: %s", lease.ErrConfig, fmt.Sprintf(format, args...))
 	}
 	switch h := c.Heat; {
-	case c.Home < 1 || c.Home >= returning:
-		return bad("Home (%d) must be 1 to %d", c.Home, returning-1)
+	case c.Placement < 1 || c.Placement >= returning:
+		return bad("Placement (%d) must be 1 to %d", c.Placement, returning-1)
 	case !(h.Cool > 0 && h.Cool < h.Hot): // also if one of them is not a number
 		return bad(
 			"Heat.Cool (%g) must be above 0 and below Heat.Hot (%g), so that a key between them stays",

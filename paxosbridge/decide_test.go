@@ -122,8 +122,8 @@ func TestPinnedKeysLeaveRoomForHotOnes(t *testing.T) {
 
 func TestConfigNamesWhatIsWrong(t *testing.T) {
 	for _, cfg := range []Config{
-		{Home: -1},
-		{Home: 32767},
+		{Placement: -1},
+		{Placement: 32767},
 		{Heat: Heat{Hot: 10, Cool: 10}},
 		{Heat: Heat{Hot: math.NaN()}},
 		{Heat: Heat{Cool: -1}},

@@ -14,7 +14,7 @@
 //
 // # The protocol
 //
-// The row in the table is the authority on where a key is: its placement (home in the row) and its
+// The row in the table is the authority on where a key is: its placement and its
 // epoch. The cluster has a record of each key that was ever there: an epoch, open or sealed.
 //
 //   - Out: the mover acquires the lock as any client does, and checks that the cluster answers. It

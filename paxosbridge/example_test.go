@@ -30,7 +30,7 @@ func ExampleNew() {
 		defer locks.Close()
 		return locks.Do(ctx, "counter/home", func(ctx context.Context, l *rowlock.Lock) error {
 			for _, key := range bridge.State() {
-				fmt.Println(key.Key, key.Home, key.Rate, key.Why)
+				fmt.Println(key.Key, key.Placement, key.Rate, key.Why)
 			}
 			return nil
 		})
@@ -38,7 +38,7 @@ func ExampleNew() {
 	_ = serve
 }
 
-// MoveOut moves a key by hand, and Pin fixes a key's home.
+// MoveOut moves a key by hand, and Pin fixes a key's placement.
 func ExampleBridge_MoveOut() {
 	sale := func(ctx context.Context, table rowlock.Table, cluster paxosbridge.Cluster) error {
 		bridge, err := paxosbridge.New(ctx, table, cluster, &paxosbridge.Config{

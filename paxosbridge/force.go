@@ -28,10 +28,10 @@ func (m *mover) ForceReturn(ctx context.Context, key string) error {
 	}
 	for {
 		row, err := m.routes.locate(ctx, key)
-		if err != nil || row.Home == lease.HomeTable {
+		if err != nil || row.Placement == lease.PlacementTable {
 			return err
 		}
-		if row.Home == m.cfg.Home { // also if it has come back meanwhile, and moved out again
+		if row.Placement == m.cfg.Placement { // also if it has come back meanwhile, and moved out again
 			// Two epochs on, because an odd epoch is never the table's.
 			if _, err := m.table.Recall(ctx, key, returning, lease.Epoch(row.Token)+2); err != nil {
 				return err
@@ -68,7 +68,7 @@ func (m *mover) finishForce(ctx context.Context, row lease.Record) error {
 	epoch := lease.Epoch(row.Token)
 	ok, err := m.table.Return(ctx, row.Key, returning, epoch)
 	if ok {
-		m.report.moved(ctx, row.Key, lease.HomeTable, epoch+1, "taken back by force")
+		m.report.moved(ctx, row.Key, lease.PlacementTable, epoch+1, "taken back by force")
 	}
 	return err
 }

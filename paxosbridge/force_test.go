@@ -186,7 +186,7 @@ func TestTheLongestDelegationIsWaitedFor(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		r.wantIs(r.ForceReturn(ctx, "k"), context.DeadlineExceeded)
-		if row := r.row("k"); row.Home == lease.HomeTable {
+		if row := r.row("k"); row.Placement == lease.PlacementTable {
 			t.Errorf("%+v is held, and the row is %+v", l, row)
 		}
 		_ = r.Close()

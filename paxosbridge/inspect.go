@@ -9,7 +9,7 @@ import (
 )
 
 // Inspect lists the keys of both stores in order. A key in the cluster is listed as the cluster has
-// it, with its Home. A free key in the cluster may be missing.
+// it, with its Placement. A free key in the cluster may be missing.
 func (b *Bridge) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 	if len(f.Keys) > 0 {
 		return b.inspectKeys(ctx, f)
@@ -36,7 +36,7 @@ func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.R
 			return nil, err
 		}
 		for _, r := range out {
-			if r.Home == b.cfg.Home {
+			if r.Placement == b.cfg.Placement {
 				keysThere = append(keysThere, r.Key)
 			}
 		}
@@ -58,7 +58,7 @@ func (b *Bridge) addAway(
 		return nil, err
 	}
 	for i := range there {
-		there[i].Home = b.cfg.Home
+		there[i].Placement = b.cfg.Placement
 	}
 	return limited(f, merge(here, there)), nil
 }
@@ -82,7 +82,7 @@ func merge(here, there []lease.Record) []lease.Record {
 		switch i, both := place[r.Key]; {
 		case !both:
 			here = append(here, r)
-		case here[i].Home != lease.HomeTable:
+		case here[i].Placement != lease.PlacementTable:
 			here[i] = r
 		}
 	}

@@ -20,10 +20,10 @@ func TestAHotKeyMovesOutAndBackByItself(t *testing.T) {
 		var moves []string
 		cfg := paxosbridge.Config{
 			Heat: paxosbridge.Heat{Hot: 100, MinStay: 20 * time.Second}, Every: time.Second,
-			Hooks: paxosbridge.Hooks{Moved: func(key string, home int, epoch int64, _ string) {
+			Hooks: paxosbridge.Hooks{Moved: func(key string, placement int, epoch int64, _ string) {
 				mu.Lock()
 				defer mu.Unlock()
-				moves = append(moves, fmt.Sprint(key, " to ", home, " in ", epoch))
+				moves = append(moves, fmt.Sprint(key, " to ", placement, " in ", epoch))
 			}},
 		}
 		r := newRig(t, cfg)
@@ -59,14 +59,14 @@ func TestAHotKeyMovesOutAndBackByItself(t *testing.T) {
 			})
 		}
 		time.Sleep(30 * time.Second)
-		if row := r.row("hot"); row.Home != 1 {
+		if row := r.row("hot"); row.Placement != 1 {
 			t.Errorf("after 30 s of heat the row is %+v", row)
 		}
 		cool()
 		wg.Wait()
 		pairs = sum
 		time.Sleep(60 * time.Second)
-		if row := r.row("hot"); row.Home != lease.HomeTable || lease.Epoch(row.Token) != 2 {
+		if row := r.row("hot"); row.Placement != lease.PlacementTable || lease.Epoch(row.Token) != 2 {
 			t.Errorf("after a minute of rest the row is %+v", row)
 		}
 		if len(moves) != 2 {

@@ -49,7 +49,7 @@ func (m *mover) MoveOut(ctx context.Context, key, why string) error {
 			key, "has left the table and is not open in the cluster yet", err,
 		)
 	}
-	m.report.moved(ctx, key, m.cfg.Home, epoch, why)
+	m.report.moved(ctx, key, m.cfg.Placement, epoch, why)
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (m *mover) depart(ctx context.Context, key, why string) (epoch int64, err e
 			return false, err
 		}
 		sent = time.Now()
-		epoch, ok, err = m.table.Depart(ctx, l, m.cfg.Home)
+		epoch, ok, err = m.table.Depart(ctx, l, m.cfg.Placement)
 		return ok, ifUnknown(err)
 	})
 	switch {
@@ -124,7 +124,7 @@ func (m *mover) MoveBack(ctx context.Context, key, why string) error {
 
 // finishReturn is the second step of a move back. Its caller knows that the epoch is sealed.
 func (m *mover) finishReturn(ctx context.Context, key string, epoch int64, why string) error {
-	ok, err := m.table.Return(ctx, key, m.cfg.Home, epoch)
+	ok, err := m.table.Return(ctx, key, m.cfg.Placement, epoch)
 	if err == nil {
 		m.routes.comeBack(key, epoch, time.Now())
 	}
@@ -134,7 +134,7 @@ func (m *mover) finishReturn(ctx context.Context, key string, epoch int64, why s
 			key, "is sealed in the cluster and not back in the table yet", err,
 		)
 	case ok:
-		m.report.moved(ctx, key, lease.HomeTable, epoch+1, why)
+		m.report.moved(ctx, key, lease.PlacementTable, epoch+1, why)
 	}
 	return nil
 }

@@ -131,7 +131,7 @@ func TestAnyProcessFinishesAHalfDoneMove(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		r.must(r.bridge(t, paxosbridge.Config{}).Audit(t.Context()))
-		if row := r.row("k"); row.Home != lease.HomeTable || lease.Epoch(row.Token) != 2 {
+		if row := r.row("k"); row.Placement != lease.PlacementTable || lease.Epoch(row.Token) != 2 {
 			t.Errorf("the row is %+v", row)
 		}
 	})
@@ -186,7 +186,7 @@ func TestAForgottenMoveIsRecalled(t *testing.T) {
 			},
 		},
 	)
-	if row := r.row("k"); row.Home != 1 || lease.Epoch(row.Token) != 1 {
+	if row := r.row("k"); row.Placement != 1 || lease.Epoch(row.Token) != 1 {
 		t.Errorf("the row is %+v after the first audit", row)
 	}
 	if len(recalled) != 1 {
@@ -204,11 +204,11 @@ type stubborn struct {
 	key string
 }
 
-func (s stubborn) Recall(ctx context.Context, key string, home int, epoch int64) (bool, error) {
+func (s stubborn) Recall(ctx context.Context, key string, placement int, epoch int64) (bool, error) {
 	if key == s.key {
 		return false, errDown
 	}
-	return s.table.Recall(ctx, key, home, epoch)
+	return s.table.Recall(ctx, key, placement, epoch)
 }
 
 func TestAKeyThatCannotBeRepairedDoesNotStopTheAudit(t *testing.T) {
@@ -226,9 +226,9 @@ func TestAKeyThatCannotBeRepairedDoesNotStopTheAudit(t *testing.T) {
 		!strings.Contains(err.Error(), `"b"`) {
 		t.Errorf("got %v, want %v of b", err, errDown)
 	}
-	for key, home := range map[string]int{"a": 1, "b": 0, "c": 1} {
-		if row := r.row(key); row.Home != home {
-			t.Errorf("the row of %q is %+v, want it at home %d", key, row, home)
+	for key, placement := range map[string]int{"a": 1, "b": 0, "c": 1} {
+		if row := r.row(key); row.Placement != placement {
+			t.Errorf("the row of %q is %+v, want it at placement %d", key, row, placement)
 		}
 	}
 }
@@ -261,9 +261,9 @@ func TestABadRecordDoesNotStopTheAudit(t *testing.T) {
 	if err := b.Audit(t.Context()); !errors.Is(err, lease.ErrCorrupt) || !strings.Contains(err.Error(), `"b"`) {
 		t.Errorf("got %v, want %v of b", err, lease.ErrCorrupt)
 	}
-	for key, home := range map[string]int{"a": 1, "b": 0, "c": 1} {
-		if row := r.row(key); row.Home != home {
-			t.Errorf("the row of %q is %+v, want it at home %d", key, row, home)
+	for key, placement := range map[string]int{"a": 1, "b": 0, "c": 1} {
+		if row := r.row(key); row.Placement != placement {
+			t.Errorf("the row of %q is %+v, want it at placement %d", key, row, placement)
 		}
 	}
 }

@@ -59,11 +59,11 @@ func (s lateTable) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]
 }
 
 // Depart fails after the mover was granted the key by its second request. The first is late.
-func (s lateTable) Depart(ctx context.Context, l lease.Lease, home int) (int64, bool, error) {
+func (s lateTable) Depart(ctx context.Context, l lease.Lease, placement int) (int64, bool, error) {
 	if s.departs.Load() {
 		return 0, false, lease.ErrBusy
 	}
-	return s.table.Depart(ctx, l, home)
+	return s.table.Depart(ctx, l, placement)
 }
 
 func (s lateTable) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {

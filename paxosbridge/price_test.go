@@ -65,8 +65,8 @@ func TestAKeyInTheClusterCostsTheTableOneReadARefresh(t *testing.T) {
 	})
 }
 
-// What a process remembers of a key's home needs no expiry: the store refuses the request, and it
-// follows the key.
+// What a process remembers of a key's placement needs no expiry: the store refuses the request, and
+// it follows the key.
 func TestARouteThatIsAWeekOldIsRefusedAndFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Refresh: 1000 * time.Hour})

@@ -24,8 +24,8 @@ func (m *mover) resolve(ctx context.Context, key string, refused error) (lease.R
 	default:
 		var opened bool
 		if opened, err = m.open(ctx, key, r.Asked); opened && err == nil {
-			m.report.moved(ctx, key, m.cfg.Home, r.Asked, "found half moved")
-			return lease.Record{Home: m.cfg.Home}, nil
+			m.report.moved(ctx, key, m.cfg.Placement, r.Asked, "found half moved")
+			return lease.Record{Placement: m.cfg.Placement}, nil
 		}
 	}
 	if err != nil {
@@ -39,7 +39,7 @@ func (m *mover) resolve(ctx context.Context, key string, refused error) (lease.R
 // the key while the cluster does, so that the move is confirmed first. opened false says that the
 // key is not away in this epoch.
 func (m *mover) open(ctx context.Context, key string, epoch int64) (opened bool, err error) {
-	ok, err := m.table.Confirm(ctx, key, m.cfg.Home, epoch)
+	ok, err := m.table.Confirm(ctx, key, m.cfg.Placement, epoch)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("rowlock: bridge: the row of %q says that it left the table; the "+
@@ -108,16 +108,16 @@ func (m *mover) repair(ctx context.Context, r Record, row lease.Record) error {
 	switch {
 	case epoch < r.Epoch && r.Sealed:
 		// Forgotten, or swept since it came back. The row is made anew above every token granted.
-		_, err := m.recall(ctx, r.Key, lease.HomeTable, r.Epoch+1, row)
+		_, err := m.recall(ctx, r.Key, lease.PlacementTable, r.Epoch+1, row)
 		return err
 	case epoch < r.Epoch:
 		// Forgotten: a record is opened only after its key has left, and such a row is not swept.
 		return m.recallOut(ctx, r, row)
-	case row.Home == returning:
+	case row.Placement == returning:
 		return m.finishForce(ctx, row)
-	case row.Home == m.cfg.Home && epoch == r.Epoch && r.Sealed:
+	case row.Placement == m.cfg.Placement && epoch == r.Epoch && r.Sealed:
 		return m.finishReturn(ctx, r.Key, r.Epoch, "found sealed by the audit")
-	case row.Home == m.cfg.Home && epoch > r.Epoch:
+	case row.Placement == m.cfg.Placement && epoch > r.Epoch:
 		_, err := m.open(ctx, r.Key, epoch)
 		return err
 	case epoch > r.Epoch && !r.Sealed: // taken back by force while the cluster was away
@@ -129,7 +129,7 @@ func (m *mover) repair(ctx context.Context, r Record, row lease.Record) error {
 // recallOut puts a key whose move out was forgotten into the cluster again. If the row is gone and
 // the floor that a new row starts above is higher than the epoch, it seals the record instead.
 func (m *mover) recallOut(ctx context.Context, r Record, row lease.Record) error {
-	ok, err := m.recall(ctx, r.Key, m.cfg.Home, r.Epoch, row)
+	ok, err := m.recall(ctx, r.Key, m.cfg.Placement, r.Epoch, row)
 	switch {
 	case err != nil:
 		return err
@@ -147,10 +147,10 @@ func (m *mover) recallOut(ctx context.Context, r Record, row lease.Record) error
 }
 
 func (m *mover) recall(
-	ctx context.Context, key string, home int, epoch int64, row lease.Record,
+	ctx context.Context, key string, placement int, epoch int64, row lease.Record,
 ) (bool, error) {
-	ok, err := m.table.Recall(ctx, key, home, epoch)
-	swept := row.Key == "" && home == lease.HomeTable
+	ok, err := m.table.Recall(ctx, key, placement, epoch)
+	swept := row.Key == "" && placement == lease.PlacementTable
 	if err == nil && ok && !swept {
 		m.report.recalled(ctx, key, epoch, row)
 	}

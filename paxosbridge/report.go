@@ -35,7 +35,7 @@ type listener struct{ heard func(key string) }
 
 // moves is a client that traces the moves of this process.
 type moves struct {
-	told func(key string, home int, why string)
+	told func(key string, placement int, why string)
 }
 
 func (r *reports) add(one *listener) {
@@ -60,14 +60,14 @@ func (r *reports) wake(key string) {
 }
 
 // moved reports a move that is complete.
-func (r *reports) moved(ctx context.Context, key string, home int, epoch int64, why string) {
+func (r *reports) moved(ctx context.Context, key string, placement int, epoch int64, why string) {
 	r.cfg.Logger.InfoContext(
-		ctx, "rowlock: bridge: moved", "key", key, "home", home, "epoch", epoch, "why", why,
+		ctx, "rowlock: bridge: moved", "key", key, "placement", placement, "epoch", epoch, "why", why,
 	)
 	if h := r.cfg.Hooks.Moved; h != nil {
-		h(key, home, epoch, why)
+		h(key, placement, epoch, why)
 	}
-	r.traced(key, home, why)
+	r.traced(key, placement, why)
 	r.wake(key)
 	for _, n := range r.stores {
 		_ = n.Announce(ctx, []string{key}) // a hint: a waiter that misses it polls
@@ -86,11 +86,11 @@ func (r *reports) tell(one *moves) (stop func()) {
 }
 
 // traced tells of a move.
-func (r *reports) traced(key string, home int, why string) {
+func (r *reports) traced(key string, placement int, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for one := range r.told {
-		one.told(key, home, why)
+		one.told(key, placement, why)
 	}
 }
 

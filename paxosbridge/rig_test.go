@@ -158,13 +158,13 @@ func (r *rig) record(key string) paxosbridge.Record {
 	return paxosbridge.Record{}
 }
 
-// wantAt wants key to be at home in epoch, and to be granted there.
-func (r *rig) wantAt(key string, home int, epoch int64) {
+// wantAt wants key to be at placement in epoch, and to be granted there.
+func (r *rig) wantAt(key string, placement int, epoch int64) {
 	r.Helper()
-	if row := r.row(key); row.Home != home || lease.Epoch(row.Token) != epoch {
+	if row := r.row(key); row.Placement != placement || lease.Epoch(row.Token) != epoch {
 		r.Fatalf(
-			"the row of %q is %+v in epoch %d; want home %d and epoch %d", key, row,
-			lease.Epoch(row.Token), home, epoch,
+			"the row of %q is %+v in epoch %d; want placement %d and epoch %d", key, row,
+			lease.Epoch(row.Token), placement, epoch,
 		)
 	}
 	r.free(r.Bridge, r.hold(r.Bridge, key, epoch))

@@ -160,7 +160,7 @@ func (r *routes) read(
 	for _, key := range keys {
 		if row := rows[key]; row.Err != nil {
 			continue // it says nothing of where its key is
-		} else if row.Home == r.cfg.Home {
+		} else if row.Placement == r.cfg.Placement {
 			r.leave(key, lease.Epoch(row.Token), sent, why)
 		} else {
 			r.comeBack(key, lease.Epoch(row.Token), sent)
@@ -169,21 +169,21 @@ func (r *routes) read(
 	return rows, nil
 }
 
-// locate reads where a key is. A key at a home that is neither the table nor this cluster is an
-// error.
+// locate reads where a key is. A key at a placement that is neither the table nor this cluster is
+// an error.
 func (r *routes) locate(ctx context.Context, key string) (lease.Record, error) {
 	rows, err := r.read(ctx, []string{key}, foundInRow)
 	row := rows[key]
 	switch {
 	case err != nil:
-		return row, fmt.Errorf("rowlock: bridge: read the home of %q: %w", key, err)
+		return row, fmt.Errorf("rowlock: bridge: read the placement of %q: %w", key, err)
 	case row.Err != nil:
-		return row, fmt.Errorf("rowlock: bridge: read the home of %q: %w", key, row.Err)
-	case row.Home == lease.HomeTable, row.Home == r.cfg.Home, row.Home == returning:
+		return row, fmt.Errorf("rowlock: bridge: read the placement of %q: %w", key, row.Err)
+	case row.Placement == lease.PlacementTable, row.Placement == r.cfg.Placement, row.Placement == returning:
 		return row, nil
 	}
 	return row, fmt.Errorf(
-		"%w: %q is at home %d; this bridge's is %d", lease.ErrMoved, key, row.Home, r.cfg.Home,
+		"%w: %q is at placement %d; this bridge's is %d", lease.ErrMoved, key, row.Placement, r.cfg.Placement,
 	)
 }
 

@@ -9,10 +9,10 @@ import (
 // KeyState is what this process knows of a key that is in the cluster, or is hot.
 type KeyState struct {
 	Key string
-	// Home is HomeTable or Config.Home.
-	Home  int
-	Epoch int64 // 0 for a key in the table
-	// Rate is the key's recent attempts, polls of waiters and hand-overs per second in this process.
+	// Placement is PlacementTable or Config.Placement.
+	Placement int
+	Epoch     int64 // 0 for a key in the table
+	// Rate is the key's recent attempts, polls of waiters and hand-overs per second here.
 	Rate float64
 	// Since is when this process first knew that the key is in the cluster; zero for a key in the
 	// table.
@@ -34,7 +34,7 @@ func (b *Bridge) State() []KeyState {
 	away := b.routes.snapshot()
 	for key, r := range away {
 		out = append(out, KeyState{
-			Key: key, Home: b.cfg.Home, Epoch: r.epoch, Rate: b.heat.Rate(now, key),
+			Key: key, Placement: b.cfg.Placement, Epoch: r.epoch, Rate: b.heat.Rate(now, key),
 			Since: r.since, Why: r.why, Busy: r.held, Err: r.err,
 		})
 	}

@@ -21,8 +21,8 @@ import (
 // deafTable and deafCluster make the step that cannot be undone, and lose its answer.
 type deafTable struct{ table }
 
-func (d deafTable) Depart(ctx context.Context, l lease.Lease, home int) (int64, bool, error) {
-	_, _, _ = d.table.Depart(ctx, l, home)
+func (d deafTable) Depart(ctx context.Context, l lease.Lease, placement int) (int64, bool, error) {
+	_, _, _ = d.table.Depart(ctx, l, placement)
 	return 0, false, lease.ErrUnknown
 }
 
@@ -212,7 +212,7 @@ func TestKeysAreInspectedWhereTheyAre(t *testing.T) {
 				t.Errorf("%s: %d of %d keys with the limit %d", name, len(got), want, limit)
 			}
 			for i := range got {
-				if got[i].Key != keys[i] || got[i].Home != 1-i%2 || !got[i].Held {
+				if got[i].Key != keys[i] || got[i].Placement != 1-i%2 || !got[i].Held {
 					t.Errorf("%s: record %d is %+v", name, i, got[i])
 				}
 			}

@@ -25,8 +25,8 @@ func (b *Bridge) RequiresSync() bool {
 	return ok && s.RequiresSync()
 }
 
-// Reaches reports whether a key of this home is the bridge's.
-func (b *Bridge) Reaches(home int) bool { return home == b.cfg.Home }
+// Reaches reports whether a key of this placement is the bridge's.
+func (b *Bridge) Reaches(placement int) bool { return placement == b.cfg.Placement }
 
 // Evict is the table's, for a key that is there. For a key in the cluster it returns
 // [lease.ErrUnsupported], because a client that acquires such a key waits for no row lock.
@@ -46,7 +46,7 @@ func (b *Bridge) Evict(
 // Record notes in the table what chains hold and wait for. A key that is in the cluster has no
 // edge: a cycle through such a key is not found.
 func (b *Bridge) Record(
-	ctx context.Context, by lease.Party, chains []lease.Chain, life time.Duration,
+	ctx context.Context, by lease.Party, chains []lease.Caller, life time.Duration,
 ) error {
 	g, err := ability[lease.Graph](b.table, "record waits")
 	if err != nil {
@@ -56,7 +56,7 @@ func (b *Bridge) Record(
 }
 
 // Erase removes the records.
-func (b *Bridge) Erase(ctx context.Context, chains []lease.Chain) error {
+func (b *Bridge) Erase(ctx context.Context, chains []lease.Caller) error {
 	g, err := ability[lease.Graph](b.table, "record waits")
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (b *Bridge) SweepTrace(ctx context.Context, o lease.SweepOptions) (int64, e
 
 // TellMoves has told called after each move of this process, until stop is called: for the trace of
 // a client over the bridge. told must return soon.
-func (b *Bridge) TellMoves(told func(key string, home int, why string)) (stop func()) {
+func (b *Bridge) TellMoves(told func(key string, placement int, why string)) (stop func()) {
 	return b.report.tell(&moves{told})
 }
 

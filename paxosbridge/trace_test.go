@@ -35,7 +35,7 @@ func TestKeysInTheClusterAreTracedInTheTable(t *testing.T) {
 	for _, e := range slices.Backward(all) {
 		got = append(got, fmt.Sprint(e.Kind, ": ", e.Detail))
 	}
-	want := []string{"granted: ", "moved: to home 1: by hand", "granted: ", "moved: back into the table: by hand"}
+	want := []string{"granted: ", "moved: to placement 1: by hand", "granted: ", "moved: back into the table: by hand"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the trace is %q, want %q", got, want)
 	}

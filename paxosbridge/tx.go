@@ -15,7 +15,7 @@ import (
 // ends.
 func (b *Bridge) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	if isAway(l.Token) {
-		return b.table.FenceAt(ctx, tx, b.cfg.Home, l)
+		return b.table.FenceAt(ctx, tx, b.cfg.Placement, l)
 	}
 	return b.table.Fence(ctx, tx, l)
 }

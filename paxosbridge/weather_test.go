@@ -108,23 +108,23 @@ func (s stormyTable) Inspect(_ context.Context, f lease.Filter) ([]lease.Record,
 	)
 }
 
-func (s stormyTable) Depart(_ context.Context, l lease.Lease, home int) (int64, bool, error) {
+func (s stormyTable) Depart(_ context.Context, l lease.Lease, placement int) (int64, bool, error) {
 	a, err := under(s.w, func() (moveAnswer, error) {
-		epoch, ok, err := s.table.Depart(context.Background(), l, home)
+		epoch, ok, err := s.table.Depart(context.Background(), l, placement)
 		return moveAnswer{epoch, ok}, err
 	})
 	return a.epoch, a.ok, err
 }
 
-func (s stormyTable) Return(_ context.Context, key string, home int, epoch int64) (bool, error) {
+func (s stormyTable) Return(_ context.Context, key string, placement int, epoch int64) (bool, error) {
 	return under(
-		s.w, func() (bool, error) { return s.table.Return(context.Background(), key, home, epoch) },
+		s.w, func() (bool, error) { return s.table.Return(context.Background(), key, placement, epoch) },
 	)
 }
 
-func (s stormyTable) Recall(_ context.Context, key string, home int, epoch int64) (bool, error) {
+func (s stormyTable) Recall(_ context.Context, key string, placement int, epoch int64) (bool, error) {
 	return under(
-		s.w, func() (bool, error) { return s.table.Recall(context.Background(), key, home, epoch) },
+		s.w, func() (bool, error) { return s.table.Recall(context.Background(), key, placement, epoch) },
 	)
 }
 

@@ -160,7 +160,7 @@ func merge(key string, rows []lease.Record, need int) lease.Record {
 	if same := alike(rows, false); len(same) >= need {
 		return agreed(same, need, false)
 	}
-	free := lease.Record{Home: rows[0].Home}
+	free := lease.Record{Placement: rows[0].Placement}
 	free.Key = key
 	free.Token = reached(rows, need)
 	free.Age = nth(rows, need, func(r lease.Record) time.Duration { return r.Age })

@@ -149,10 +149,10 @@ func TestDownRefusesWhatGuardsSomething(t *testing.T) {
 		}
 		refused("1 results of once")
 		exec(t, db, "DELETE FROM rowlock_once")
-		for _, bad := range []string{"home = 3", "token = -1", "token = 9223372036853727231"} {
+		for _, bad := range []string{"placement = 3", "token = -1", "token = 9223372036853727231"} {
 			exec(t, db, "UPDATE rowlock SET "+bad)
 			refused("in a cluster, or have no tokens left")
-			exec(t, db, "UPDATE rowlock SET home = -1, token = 7") // of forupdate, and not locked
+			exec(t, db, "UPDATE rowlock SET placement = -1, token = 7") // of forupdate, and not locked
 		}
 		if err := schema.Down(t.Context(), db, s.dialect()); err != nil {
 			t.Error(err)

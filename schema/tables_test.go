@@ -35,13 +35,13 @@ func TestColumns(t *testing.T) {
 		db := s.open(t)
 		migrate(t, s, db)
 		for table, want := range map[string][]string{
-			"rowlock":        {"key", "owner", "note", "token", "acquired_at", "expires_at", "home"},
+			"rowlock":        {"key", "owner", "note", "token", "acquired_at", "expires_at", "placement"},
 			"rowlock_floor":  {"bucket", "floor"},
 			"rowlock_meta":   {"name", "value", "start", "since"},
 			"rowlock_queue":  queueColumns[s.name],
 			"rowlock_hold":   {"key", "made_at"},
-			"rowlock_wait":   {"chain", "key", "token", "awaits", "process", "note", "since", "alive_until"},
-			"rowlock_member": {"key", "team", "owner", "note", "joined_at", "expires_at"},
+			"rowlock_wait":   {"caller", "key", "token", "awaits", "process", "note", "since", "alive_until"},
+			"rowlock_member": {"key", "reader_group", "owner", "note", "joined_at", "expires_at"},
 			"rowlock_latch": {
 				"kind", "key", "id", "generation", "parties", "state", "ended", "made_at", "expires_at",
 			},
@@ -84,7 +84,7 @@ func TestRowsThatFit(t *testing.T) {
 		if err := insert(s, db, []byte("free"), nil, 0); err != nil {
 			t.Errorf("without an owner: %v", err)
 		}
-		if n := one[int](t, db, "SELECT COUNT(*) FROM rowlock WHERE note = '' AND home = 0"); n != len(keys)+1 {
+		if n := one[int](t, db, "SELECT COUNT(*) FROM rowlock WHERE note = '' AND placement = 0"); n != len(keys)+1 {
 			t.Errorf("%d rows of %d", n, len(keys)+1)
 		}
 	})

@@ -34,9 +34,9 @@ func TestAKeyIsMovedOutAndBackWhileTheApplicationLocksIt(t *testing.T) {
 	l = a.lock(key, &last)
 	a.prints(0, "", "in cluster 1, in epoch 1 already", a.to("move", shown)...)
 	a.prints(1, "1 key was not moved", "held by web-1/4711/orders (count)", a.to("recall", shown, "--wait", "0")...)
-	a.prints(2, "belongs to the tables", "", a.to("recall", shown, "--home", "2")...)
+	a.prints(2, "belongs to the tables", "", a.to("recall", shown, "--placement", "2")...)
 	a.unclaim() // as an older bridge leaves its cluster
-	a.prints(2, "the row of "+shown+" names home 1", "", a.to("recall", shown, "--home", "2")...)
+	a.prints(2, "the row of "+shown+" names placement 1", "", a.to("recall", shown, "--placement", "2")...)
 	a.fences(l)
 	a.done(l.Unlock(a.Context()))
 
@@ -146,7 +146,7 @@ func TestAMoveByHandIsTracedAsTheApplicationIs(t *testing.T) {
 	a.prints(0, "", "k is in cluster 1", a.to("move", "k")...)
 	got := moves()
 	if len(got) != 2 || !strings.Contains(got[0], "back into the table: by hand of ") ||
-		!strings.Contains(got[1], "to home 1: by hand of ") {
+		!strings.Contains(got[1], "to placement 1: by hand of ") {
 		t.Errorf("the trace has the moves %q", got)
 	}
 }
@@ -164,7 +164,7 @@ func TestAMoveSaysWhatIsMissing(t *testing.T) {
 		{2, "give --etcd ENDPOINT,… or set ROWLOCK_ETCD", []string{"move", "k"}},
 		{2, "give --etcd ENDPOINT,… or set ROWLOCK_ETCD", []string{"recall", "k"}},
 		{2, "--etcd-prefix is empty", []string{"move", "k", "--etcd", "x", "--etcd-prefix", ""}},
-		{2, "--home 0 must be 1 to 32766", []string{"move", "k", "--etcd", "x", "--home", "0"}},
+		{2, "--placement 0 must be 1 to 32766", []string{"move", "k", "--etcd", "x", "--placement", "0"}},
 		{2, "--wait -1s is negative", []string{"move", "k", "--etcd", "x", "--wait", "-1s"}},
 		{2, "--timeout 1ms is too short", []string{"move", "k", "--etcd", "x", "--timeout", "1ms"}},
 		{2, `--cert "a" and --key "" belong together`, []string{"move", "k", "--etcd", "x", "--cert", "a"}},

@@ -57,7 +57,7 @@ func TestAKillBetweenTheStepsLeavesAMoveThatTheApplicationCompletes(t *testing.T
 		eventually(t, "the key to leave the table", func() bool {
 			rows, err := a.table.Inspect(t.Context(), lease.Filter{Keys: []string{key}})
 			a.done(err)
-			return rows[0].Home == 1
+			return rows[0].Placement == 1
 		})
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -21,7 +21,7 @@ type seen struct {
 	token lease.Token
 }
 
-var rowColumns = []string{"n", "home", "owner", "token", "note", "remaining"}
+var rowColumns = []string{"n", "placement", "owner", "token", "note", "remaining"}
 
 func (l seen) addTo(rows *sqlmock.Rows) {
 	var owner []byte

@@ -10,7 +10,7 @@ SELECT IF(VERSION() LIKE '%MariaDB%', 0, 2000)
 
 -- name: cas-look
 -- owner, key
-SELECT CASE WHEN home <> @home THEN 4
+SELECT CASE WHEN placement <> @placement THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
             WHEN token NOT BETWEEN 0 AND @last_token - 1 THEN 3
@@ -27,7 +27,7 @@ FROM rowlock WHERE `key` = ?
 UPDATE rowlock
 SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
   acquired_at = UTC_TIMESTAMP(6), token = GREATEST(? - 1, @era) + 1
-WHERE `key` = ? AND home = @home AND token = ? AND owner IS NULL
+WHERE `key` = ? AND placement = @placement AND token = ? AND owner IS NULL
 
 -- name: cas-take
 -- owner, note, ttl, next token; key, and token, owner, expiry as read. The token changes, so that
@@ -35,15 +35,15 @@ WHERE `key` = ? AND home = @home AND token = ? AND owner IS NULL
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock
 SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
   acquired_at = UTC_TIMESTAMP(6), token = GREATEST(? - 1, @era) + 1
-WHERE `key` = ? AND home = @home AND token = ? AND owner = ?
+WHERE `key` = ? AND placement = @placement AND token = ? AND owner = ?
   AND TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) = ?
   AND expires_at <= UTC_TIMESTAMP(6)
 
 -- name: cas-insert
 -- key, owner, note, ttl, bucket. Under READ COMMITTED the statement reads the floor without a lock:
 -- see cas-made.
-INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
-SELECT ?, ?, ?, GREATEST(f.floor, @era) + 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @home
+INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, placement)
+SELECT ?, ?, ?, GREATEST(f.floor, @era) + 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @placement
 FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < @last_token - 1
 
 -- name: cas-made
@@ -63,7 +63,7 @@ UPDATE rowlock SET token = GREATEST(? - 1, @era) + 1 WHERE `key` = ?
    LIMIT 9223372036854775807) AS w
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = w.k
 SET r.expires_at = UTC_TIMESTAMP(6) + INTERVAL w.d MICROSECOND
-WHERE r.owner = w.o AND r.token = w.t AND r.home = @home AND r.expires_at > UTC_TIMESTAMP(6)
+WHERE r.owner = w.o AND r.token = w.t AND r.placement = @placement AND r.expires_at > UTC_TIMESTAMP(6)
 
 -- name: cas-renew-look
 -- JSON array as for cas-renew: the rows that still name this owner and token, and the µs left of
@@ -73,13 +73,13 @@ SELECT j.n, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remain
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k',
   o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
+WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.placement = @placement
 
 -- name: cas-fence
 -- key, owner, token. Some column must change, because a driver that counts changed rows would count
 -- none. It is the last digit of the time of the grant, by which nothing is decided.
 UPDATE rowlock SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND
-WHERE `key` = ? AND owner = ? AND token = ? AND home = @home
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement
 
 -- name: cas-floor
 -- bucket
@@ -90,7 +90,7 @@ SELECT floor FROM rowlock_floor WHERE bucket = ?
 SELECT COALESCE(MAX(r.token), -1)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
+WHERE r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1
   AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 
 -- name: cas-reap
@@ -98,7 +98,7 @@ WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ DELETE r
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = @home AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND AND r.token <= ?
+WHERE r.placement = @placement AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND AND r.token <= ?
 
 -- name: cas-drop-dead
 -- key, waiter, retention

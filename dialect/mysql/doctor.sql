@@ -8,14 +8,14 @@
 SELECT count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
   CAST(coalesce(max(age), 0) AS SIGNED)
 FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
-  FROM rowlock WHERE home = @home AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?) AS d
+  FROM rowlock WHERE placement = @placement AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?) AS d
 
 -- name: doctor-expired
 -- limit: keys that their owners have not released in time, and how long ago that was, in µs
 SELECT `key`, LEFT(note, 384), token,
   TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
 FROM rowlock
-WHERE home = @home AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?
+WHERE placement = @placement AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?
 
 -- name: doctor-left
 -- As doctor-dead: rows of @table whose end, @column, is over
@@ -25,12 +25,12 @@ FROM (SELECT TIMESTAMPDIFF(MICROSECOND, @column, UTC_TIMESTAMP(6)) AS age
   FROM @table WHERE @column <= UTC_TIMESTAMP(6) LIMIT ?) AS d
 
 -- name: doctor-waits
--- limit. Of each chain of calls that waits for a key: the chain that holds it, and how long it
--- has waited, in µs. It has the conditions of wait-edges, for all chains.
-SELECT w.chain, h.chain AS holder, w.`key`, LEFT(w.note, 384), w.process,
+-- limit. Of each caller that waits for a key: the caller that holds it, and how long it
+-- has waited, in µs. It has the conditions of wait-edges, for all callers.
+SELECT w.caller, h.caller AS holder, w.`key`, LEFT(w.note, 384), w.process,
   TIMESTAMPDIFF(MICROSECOND, w.since, UTC_TIMESTAMP(6)) AS waited
 FROM rowlock_wait AS w
-JOIN rowlock AS r ON r.`key` = w.`key` AND r.home = @home
+JOIN rowlock AS r ON r.`key` = w.`key` AND r.placement = @placement
   AND r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AND (r.token = w.awaits
     OR r.token = -w.awaits AND r.expires_at < '9999-01-01 00:00:00')
 JOIN rowlock_wait AS h ON h.`key` = r.`key` AND h.token = r.token AND h.process = w.process

@@ -16,7 +16,7 @@ r.expires_at <= UTC_TIMESTAMP(6)
 -- name: await-expired
 -- key. The statement waits for at most innodb_lock_wait_timeout.
 SELECT 1 FROM rowlock AS r
-  WHERE r.`key` = ? AND r.home = @home AND r.owner IS NOT NULL AND @late
+  WHERE r.`key` = ? AND r.placement = @placement AND r.owner IS NOT NULL AND @late
   FOR UPDATE /*!80000 OF r */
 
 -- name: evict-mysql
@@ -36,7 +36,7 @@ LEFT JOIN performance_schema.events_transactions_current AS x ON x.THREAD_ID = t
   AND x.STATE = 'ACTIVE'
 WHERE w.PROCESSLIST_ID = ? AND NOT t.THREAD_ID <=> w.THREAD_ID
   AND EXISTS (SELECT 1 FROM rowlock AS r
-    WHERE r.`key` = ? AND r.home = @home AND r.owner IS NOT NULL AND @late)
+    WHERE r.`key` = ? AND r.placement = @placement AND r.owner IS NOT NULL AND @late)
 GROUP BY t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_TIME
 
 -- name: evict-mariadb
@@ -57,7 +57,7 @@ LEFT JOIN information_schema.PROCESSLIST AS p ON p.ID = t.trx_mysql_thread_id
 WHERE w.trx_mysql_thread_id = ?
   AND (t.trx_requested_lock_id IS NULL OR t.trx_requested_lock_id <> d.blocking_lock_id)
   AND EXISTS (SELECT 1 FROM rowlock AS r
-    WHERE r.`key` = ? AND r.home = @home AND r.owner IS NOT NULL AND @late)
+    WHERE r.`key` = ? AND r.placement = @placement AND r.owner IS NOT NULL AND @late)
 
 -- name: may-evict-mariadb
 -- Read alone, because the server does not refuse what the optimizer leaves out of evict-mariadb.

@@ -3,19 +3,19 @@
 
 -- name: force-lock
 -- key
-SELECT owner, token, LEFT(note, 384) FROM rowlock WHERE `key` = ? AND home = @home AND owner IS NOT NULL
+SELECT owner, token, LEFT(note, 384) FROM rowlock WHERE `key` = ? AND placement = @placement AND owner IS NOT NULL
 FOR UPDATE
 
--- name: force-home
--- key: whether the row, if there is one, has another home
-SELECT COUNT(*) FROM rowlock WHERE `key` = ? AND home <> @home
+-- name: force-placement
+-- key: whether the row, if there is one, has another placement
+SELECT COUNT(*) FROM rowlock WHERE `key` = ? AND placement <> @placement
 
 -- name: force-end
 -- next token, key, owner, token, of a row that force-lock has locked. No client may be granted the
 -- last token, so that it is not raised beyond that.
 UPDATE rowlock SET owner = NULL, note = '', token = LEAST(?, @last_token),
   expires_at = UTC_TIMESTAMP(6)
-WHERE `key` = ? AND owner = ? AND token = ? AND home = @home
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement
 
 -- name: force-lock-bad
 -- key. As force-lock, whatever the row says.
@@ -24,8 +24,8 @@ SELECT `key` FROM rowlock WHERE `key` = ? FOR UPDATE
 -- name: force-repair
 -- token, key, of a row that has values which rowlock does not write. It becomes a free one.
 UPDATE rowlock SET owner = NULL, note = '', token = ?, acquired_at = UTC_TIMESTAMP(6),
-  expires_at = UTC_TIMESTAMP(6), home = @home
-WHERE `key` = ? AND (home = @home OR home IS NULL OR home < -1)
+  expires_at = UTC_TIMESTAMP(6), placement = @placement
+WHERE `key` = ? AND (placement = @placement OR placement IS NULL OR placement < -1)
 
 -- name: force-tickets
 -- key. It removes what has no heartbeat that could end: no process writes one for a day.

@@ -36,7 +36,7 @@ STRAIGHT_JOIN rowlock_hold AS h FORCE INDEX (PRIMARY) ON h.`key` = UNHEX(j.k)
 -- key, owner, token. SKIP LOCKED, because the previous holder may be inside a fencing transaction.
 UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
-  WHERE `key` = ? AND owner = ? AND token = ? AND home = @home FOR UPDATE SKIP LOCKED) AS d)
+  WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement FOR UPDATE SKIP LOCKED) AS d)
 
 -- name: hold-table
 rowlock_hold

@@ -30,7 +30,7 @@ UPDATE (SELECT d.*, COUNT(*) OVER () AS total
                 t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
                 c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
               STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-              WHERE r.home = @home AND r.token = j.t
+              WHERE r.placement = @placement AND r.token = j.t
                 AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
               LIMIT ? FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.total = ?
@@ -52,7 +52,7 @@ UPDATE (SELECT j.n, r.`key` AS k, UNHEX(j.o) AS owner, UNHEX(j.c) AS note, j.d A
           t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
           c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
         STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-        WHERE r.home = @home AND r.token = j.t AND r.token BETWEEN 0 AND @last_token - 1
+        WHERE r.placement = @placement AND r.token = j.t AND r.token BETWEEN 0 AND @last_token - 1
           AND r.owner = UNHEX(j.f)
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k

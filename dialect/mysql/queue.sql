@@ -58,7 +58,7 @@ WITH want AS (
   WHERE q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
 )
 SELECT w.n,
-       CASE WHEN r.home <> @home THEN 4
+       CASE WHEN r.placement <> @placement THEN 4
             WHEN r.owner = w.o AND r.expires_at > UTC_TIMESTAMP(6) THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) THEN 0
             ELSE 2 END AS state,
@@ -75,7 +75,7 @@ LEFT JOIN line AS q ON q.`key` = w.k AND q.waiter = w.o
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL
+WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND placement = @placement AND owner IS NULL
   AND token BETWEEN 0 AND @last_token - 1
   AND NOT EXISTS (SELECT 1 FROM rowlock_queue AS q FORCE INDEX (PRIMARY)
                   WHERE q.`key` = ? AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6))
@@ -86,7 +86,7 @@ LIMIT 1
 -- statement takes the row and then the ticket, which it uses up as pass does. It changes nothing if
 -- the ticket is dead by now.
 UPDATE (SELECT `key` AS k FROM rowlock
-        WHERE `key` = ? AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
+        WHERE `key` = ? AND placement = @placement AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
           AND token BETWEEN 0 AND @last_token - 1
         LIMIT 1 FOR UPDATE SKIP LOCKED) AS free
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = free.k
@@ -100,8 +100,8 @@ WHERE q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
 -- name: claim-make
 -- key, bucket, key. As acquire-insert, but the row gets no owner, and its first token is not
 -- granted yet.
-INSERT INTO rowlock (`key`, owner, token, acquired_at, expires_at, home)
-SELECT ?, NULL, f.floor, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), @home
+INSERT INTO rowlock (`key`, owner, token, acquired_at, expires_at, placement)
+SELECT ?, NULL, f.floor, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), @placement
 FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < @last_token
   AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.`key` = ?)
 LOCK IN SHARE MODE
@@ -117,7 +117,7 @@ SET r.token = LAST_INSERT_ID(GREATEST(r.token, @era) + 1), r.owner = q.waiter, r
   r.acquired_at = UTC_TIMESTAMP(6),
     r.expires_at = UTC_TIMESTAMP(6) + INTERVAL q.ttl MICROSECOND, q.`rank` = NULL,
       q.alive_until = UTC_TIMESTAMP(6)
-WHERE r.`key` = ? AND r.owner = ? AND ? IN (r.token, 0) AND r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
+WHERE r.`key` = ? AND r.owner = ? AND ? IN (r.token, 0) AND r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1
   AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
 
 -- name: queue-dead

@@ -1,138 +1,137 @@
--- Keys that are held by several members at once. The row of such a key has a team as its owner and
--- no end: it expires in the year 9999, so that every other statement finds it held. A team is called
--- rowlockT and its token. Its members have rows of their own, and only their own statements change
--- those. The team of 16 zero bytes are wishes: callers that wait for the key exclusively.
+-- Keys that are held by several members at once. The row of such a key has a reader group as its owner and no end: it
+-- expires in the year 9999, so that every other statement finds it held. A reader group is called rowlockT and its
+-- token. Its members have rows of their own, and only their own statements change those. The reader group of 16 zero
+-- bytes are wishes: callers that wait for the key exclusively.
 
 -- name: share
--- note, JSON array of {k, o, t, d}: one hexadecimal key, owners, nothing, ttl in µs. A row that
--- another transaction has locked is skipped, unless it is locked to be read. The oldest wish refuses
--- for 10 s, and not for 1 s, and so on. The token comes back as the insert id. One that is a member
--- already makes the statement fail, so that a count of all rows says that this statement has made
--- each.
-INSERT INTO rowlock_member (`key`, team, owner, note, joined_at, expires_at)
+-- note, JSON array of {k, o, t, d}: one hexadecimal key, owners, nothing, ttl in µs. A row that another transaction
+-- has locked is skipped, unless it is locked to be read. The oldest wish refuses for 10 s, and not for 1 s, and so
+-- on. The token comes back as the insert id. One that is a member already makes the statement fail, so that a count
+-- of all rows says that this statement has made each.
+INSERT INTO rowlock_member (`key`, reader_group, owner, note, joined_at, expires_at)
 SELECT r.`key`, r.owner, UNHEX(j.o), ?, UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6) + INTERVAL j.d + 0 * LAST_INSERT_ID(r.token) MICROSECOND
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
   o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = @home AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+WHERE r.placement = @placement AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
   AND COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, MIN(w.joined_at), UTC_TIMESTAMP(6)) % 11000000 < 10000000
-      FROM rowlock_member AS w WHERE w.`key` = r.`key` AND w.team = UNHEX('00000000000000000000000000000000')
+      FROM rowlock_member AS w WHERE w.`key` = r.`key` AND w.reader_group = UNHEX('00000000000000000000000000000000')
         AND w.expires_at > UTC_TIMESTAMP(6)), 0) = 0
 /*M! LOCK IN SHARE MODE SKIP LOCKED */ /*!80000 FOR SHARE OF r SKIP LOCKED */
 
 -- name: share-one
 -- owner, note, ttl in µs, key. As share, for one member. Whatever the count, if it is not 0, this
 -- statement has written the member's row: the expiry of one that is there already always changes.
-INSERT INTO rowlock_member (`key`, team, owner, note, joined_at, expires_at)
+INSERT INTO rowlock_member (`key`, reader_group, owner, note, joined_at, expires_at)
 SELECT r.`key`, r.owner, ?, ?, UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6) + INTERVAL ? + 0 * LAST_INSERT_ID(r.token) MICROSECOND
 FROM rowlock AS r FORCE INDEX (PRIMARY)
-WHERE r.`key` = ? AND r.home = @home AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+WHERE r.`key` = ? AND r.placement = @placement AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
   AND COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, MIN(w.joined_at), UTC_TIMESTAMP(6)) % 11000000 < 10000000
-      FROM rowlock_member AS w WHERE w.`key` = r.`key` AND w.team = UNHEX('00000000000000000000000000000000')
+      FROM rowlock_member AS w WHERE w.`key` = r.`key` AND w.reader_group = UNHEX('00000000000000000000000000000000')
         AND w.expires_at > UTC_TIMESTAMP(6)), 0) = 0
 /*M! LOCK IN SHARE MODE SKIP LOCKED */ /*!80000 FOR SHARE OF r SKIP LOCKED */
 ON DUPLICATE KEY UPDATE
   expires_at = GREATEST(VALUES(expires_at), rowlock_member.expires_at + INTERVAL 1 MICROSECOND)
 
 -- name: member-look
--- JSON array of hexadecimal keys. Of each key that a team holds: how many members live, the longest
--- remaining time in µs and that member's note, and whether a wish refuses new members.
+-- JSON array of hexadecimal keys. Of each key that a reader group holds: how many members live, the
+-- longest remaining time in µs and that member's note, and whether a wish refuses new members.
 SELECT r.`key`,
-  (SELECT COUNT(*) FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.team = r.owner
+  (SELECT COUNT(*) FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.reader_group = r.owner
     AND m.expires_at > UTC_TIMESTAMP(6)),
   COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), MAX(m.expires_at))
-    FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.team = r.owner), 0),
-  COALESCE((SELECT LEFT(m.note, 384) FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.team = r.owner
+    FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.reader_group = r.owner), 0),
+  COALESCE((SELECT LEFT(m.note, 384) FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.reader_group = r.owner
     ORDER BY m.expires_at DESC LIMIT 1), ''),
   COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, MIN(w.joined_at), UTC_TIMESTAMP(6)) % 11000000 < 10000000
-    FROM rowlock_member AS w WHERE w.`key` = r.`key` AND w.team = UNHEX('00000000000000000000000000000000')
+    FROM rowlock_member AS w WHERE w.`key` = r.`key` AND w.reader_group = UNHEX('00000000000000000000000000000000')
       AND w.expires_at > UTC_TIMESTAMP(6)), 0)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = @home AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+WHERE r.placement = @placement AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
 
 -- name: member-others
--- JSON array of hexadecimal keys. Those that a team without a live member holds, and whether a wish
--- for the key lives.
+-- JSON array of hexadecimal keys. Those that a reader group without a live member holds, and
+-- whether a wish for the key lives.
 SELECT r.`key`, EXISTS (SELECT 1 FROM rowlock_member AS w WHERE w.`key` = r.`key`
-  AND w.team = UNHEX('00000000000000000000000000000000') AND w.expires_at > UTC_TIMESTAMP(6))
+  AND w.reader_group = UNHEX('00000000000000000000000000000000') AND w.expires_at > UTC_TIMESTAMP(6))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = @home AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+WHERE r.placement = @placement AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
   AND (SELECT COUNT(*) FROM rowlock_member AS m FORCE INDEX (PRIMARY)
-    WHERE m.`key` = r.`key` AND m.team = r.owner AND m.expires_at > UTC_TIMESTAMP(6)) = 0
+    WHERE m.`key` = r.`key` AND m.reader_group = r.owner AND m.expires_at > UTC_TIMESTAMP(6)) = 0
 
 -- name: member-find
--- JSON array as for share. The members' teams.
-SELECT m.`key`, m.owner, m.team FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
+-- JSON array as for share. The members' reader groups.
+SELECT m.`key`, m.owner, m.reader_group FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
   o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock_member AS m FORCE INDEX (PRIMARY)
   ON m.`key` = UNHEX(j.k) AND m.owner = UNHEX(j.o)
-WHERE m.team <> UNHEX('00000000000000000000000000000000')
+WHERE m.reader_group <> UNHEX('00000000000000000000000000000000')
 
 -- name: member-renew
 -- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl in µs. A member that has
 -- expired stays so. One that the holder's own transaction has locked is skipped.
-UPDATE (SELECT m.`key` AS k, m.team, m.owner, j.d AS ttl
+UPDATE (SELECT m.`key` AS k, m.reader_group, m.owner, j.d AS ttl
         FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
   o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
         STRAIGHT_JOIN rowlock_member AS m FORCE INDEX (PRIMARY) ON m.`key` = UNHEX(j.k)
-          AND m.team = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
+          AND m.reader_group = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
           AND m.owner = UNHEX(j.o)
         WHERE m.expires_at > UTC_TIMESTAMP(6)
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF m */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN rowlock_member AS m FORCE INDEX (PRIMARY)
-  ON m.`key` = mine.k AND m.team = mine.team AND m.owner = mine.owner
+  ON m.`key` = mine.k AND m.reader_group = mine.reader_group AND m.owner = mine.owner
 SET m.expires_at = UTC_TIMESTAMP(6) + INTERVAL mine.ttl MICROSECOND
 
 -- name: member-left
 -- JSON array as for member-renew. What remains of each member in µs, as committed.
-SELECT m.`key`, m.owner, m.team, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.expires_at)
+SELECT m.`key`, m.owner, m.reader_group, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.expires_at)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
   o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock_member AS m FORCE INDEX (PRIMARY) ON m.`key` = UNHEX(j.k)
-  AND m.team = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
+  AND m.reader_group = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
   AND m.owner = UNHEX(j.o)
 
 -- name: member-leave
 -- JSON array as for member-renew, and its length: all of them leave, or none. As apply-all: the
 -- window counts what could be locked before the statement removes anything.
 DELETE m FROM (SELECT d.*, COUNT(*) OVER () AS n
-        FROM (SELECT m.`key` AS k, m.team, m.owner
+        FROM (SELECT m.`key` AS k, m.reader_group, m.owner
               FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
   o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
               STRAIGHT_JOIN rowlock_member AS m FORCE INDEX (PRIMARY) ON m.`key` = UNHEX(j.k)
-                AND m.team = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
+                AND m.reader_group = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
                 AND m.owner = UNHEX(j.o)
               LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF m */) AS d) AS mine
 STRAIGHT_JOIN rowlock_member AS m FORCE INDEX (PRIMARY)
-  ON m.`key` = mine.k AND m.team = mine.team AND m.owner = mine.owner AND mine.n = ?
+  ON m.`key` = mine.k AND m.reader_group = mine.reader_group AND m.owner = mine.owner AND mine.n = ?
 
 -- name: member-leave-one
--- key, team, owner
-DELETE FROM rowlock_member WHERE `key` = ? AND team = ? AND owner = ?
+-- key, reader group, owner
+DELETE FROM rowlock_member WHERE `key` = ? AND reader_group = ? AND owner = ?
 
 -- name: member-rest
--- key, team. Whether a member of the team lives, in a statement after the commit of
+-- key, reader group. Whether a member of the reader group lives, in a statement after the commit of
 -- member-leave-one: of two members that leave at once, the last sees none.
 SELECT 1 FROM rowlock_member FORCE INDEX (PRIMARY)
-WHERE `key` = ? AND team = ? AND expires_at > UTC_TIMESTAMP(6) LIMIT 1
+WHERE `key` = ? AND reader_group = ? AND expires_at > UTC_TIMESTAMP(6) LIMIT 1
 
 -- name: member-leave-tx
--- key, team, owner
-DELETE FROM rowlock_member WHERE `key` = ? AND team = ? AND owner = ?
+-- key, reader group, owner
+DELETE FROM rowlock_member WHERE `key` = ? AND reader_group = ? AND owner = ?
 
 -- name: member-dead
 -- retention in µs, limit. Members and wishes that have been dead for so long.
-SELECT `key`, owner, team FROM rowlock_member
+SELECT `key`, owner, reader_group FROM rowlock_member
 WHERE expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND LIMIT ?
 
 -- name: wish
 -- waiter, life in µs, keys as a JSON array. A wish that lives keeps its age: the assignments run
 -- from left to right.
-INSERT INTO rowlock_member (`key`, team, owner, joined_at, expires_at)
+INSERT INTO rowlock_member (`key`, reader_group, owner, joined_at, expires_at)
 SELECT UNHEX(j.k), UNHEX('00000000000000000000000000000000'), ?, UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
@@ -145,58 +144,58 @@ ON DUPLICATE KEY UPDATE
 -- keys as a JSON array, waiter
 DELETE m FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
 STRAIGHT_JOIN rowlock_member AS m FORCE INDEX (PRIMARY)
-  ON m.`key` = UNHEX(j.k) AND m.team = UNHEX('00000000000000000000000000000000') AND m.owner = ?
+  ON m.`key` = UNHEX(j.k) AND m.reader_group = UNHEX('00000000000000000000000000000000') AND m.owner = ?
 
--- name: team-lock
--- key. It conflicts with a member that joins, and with every member's fence, and skips the row then.
--- Under READ COMMITTED the statements after it see what was committed before.
+-- name: readers-lock
+-- key. It conflicts with a member that joins, and with every member's fence, and skips the row
+-- then. Under READ COMMITTED the statements after it see what was committed before.
 SELECT owner FROM rowlock
-WHERE `key` = ? AND home = @home AND owner IS NOT NULL AND expires_at = '9999-01-01 00:00:00'
+WHERE `key` = ? AND placement = @placement AND owner IS NOT NULL AND expires_at = '9999-01-01 00:00:00'
 FOR UPDATE SKIP LOCKED
 
--- name: team-clear
--- key, team, of a row that team-lock has locked. It waits for a renewal that is under way, and
--- leaves what that has extended.
-DELETE FROM rowlock_member WHERE `key` = ? AND team = ? AND expires_at <= UTC_TIMESTAMP(6)
+-- name: readers-clear
+-- key, reader group, of a row that readers-lock has locked. It waits for a renewal that is under
+-- way, and leaves what that has extended.
+DELETE FROM rowlock_member WHERE `key` = ? AND reader_group = ? AND expires_at <= UTC_TIMESTAMP(6)
 
--- name: team-left
--- key, team. A locking read, which is current under every isolation level.
-SELECT 1 FROM rowlock_member WHERE `key` = ? AND team = ? LIMIT 1 LOCK IN SHARE MODE
+-- name: readers-left
+-- key, reader group. A locking read, which is current under every isolation level.
+SELECT 1 FROM rowlock_member WHERE `key` = ? AND reader_group = ? LIMIT 1 LOCK IN SHARE MODE
 
--- name: team-end
--- key, team
+-- name: readers-end
+-- key, reader group
 UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
-WHERE `key` = ? AND owner = ? AND home = @home
+WHERE `key` = ? AND owner = ? AND placement = @placement
 
--- name: team-make
--- team, key, owner, token. The holder's row becomes a team's.
+-- name: readers-make
+-- reader group, key, owner, token. The holder's row becomes a reader group's.
 UPDATE rowlock SET owner = ?, expires_at = '9999-01-01 00:00:00'
-WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND expires_at > UTC_TIMESTAMP(6)
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement AND expires_at > UTC_TIMESTAMP(6)
 
--- name: team-first
--- owner, ttl in µs, key, team, of the row that team-make has changed
-INSERT INTO rowlock_member (`key`, team, owner, note, joined_at, expires_at)
+-- name: readers-first
+-- owner, ttl in µs, key, reader group, of the row that readers-make has changed
+INSERT INTO rowlock_member (`key`, reader_group, owner, note, joined_at, expires_at)
 SELECT r.`key`, r.owner, ?, r.note, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 FROM rowlock AS r WHERE r.`key` = ? AND r.owner = ?
 
--- name: team-idle
--- limit. Keys that a team without a live member holds.
+-- name: readers-idle
+-- limit. Keys that a reader group without a live member holds.
 SELECT r.`key` FROM rowlock AS r
-WHERE r.home = @home AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
-  AND NOT EXISTS (SELECT 1 FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.team = r.owner
+WHERE r.placement = @placement AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+  AND NOT EXISTS (SELECT 1 FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.reader_group = r.owner
     AND m.expires_at > UTC_TIMESTAMP(6))
 LIMIT ?
 
--- name: team-fence
--- key, team, token. Members' fences pass side by side. Whatever ends the team skips the row.
-SELECT 1 FROM rowlock WHERE `key` = ? AND owner = ? AND token = ? AND home = @home
+-- name: readers-fence
+-- key, reader group, token. Members' fences pass side by side. Whatever ends the reader group skips the row.
+SELECT 1 FROM rowlock WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement
 LOCK IN SHARE MODE
 
--- name: late-team
+-- name: late-readers
 -- Replaces @late for a key that readers share, none of whom has a lease any more.
 r.expires_at = '9999-01-01 00:00:00' AND NOT EXISTS (SELECT 1 FROM rowlock_member AS m
-  WHERE m.`key` = r.`key` AND m.team = r.owner AND m.expires_at > UTC_TIMESTAMP(6))
+  WHERE m.`key` = r.`key` AND m.reader_group = r.owner AND m.expires_at > UTC_TIMESTAMP(6))
 
 -- name: force-members
--- key, team
-DELETE FROM rowlock_member WHERE `key` = ? AND team = ?
+-- key, reader group
+DELETE FROM rowlock_member WHERE `key` = ? AND reader_group = ?

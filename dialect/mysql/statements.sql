@@ -1,8 +1,8 @@
--- The statements for MySQL and MariaDB. The section names are the same in every dialect, and the
--- server sees each as a comment after the verb: SELECT /* rowlock look */ …. Three names are
--- filled in. @home is the home of the rows that these statements may change: 0 for leases, otherwise see
--- lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken - 1.
--- @era is the start of the session's era, which each of its tokens is above; see era.sql.
+-- The statements for MySQL and MariaDB. The section names are the same in every dialect, and the server sees each as
+-- a comment after the verb: SELECT /* rowlock look */ …. Three names are filled in. @placement is the placement of
+-- the rows that these statements may change: 0 for leases, otherwise see lease.HomeTransaction. @last_token is the
+-- largest token that is ever granted, lease.MaxToken - 1. @era is the start of the session's era, which each of its
+-- tokens is above; see era.sql.
 --
 -- Time is UTC_TIMESTAMP(6), because NOW() depends on the session's time zone, and a bare DATETIME
 -- cuts to seconds. It is frozen when the statement begins, which is the safe side of both
@@ -23,7 +23,7 @@
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE rowlock FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = @home AND owner IS NULL
+WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND placement = @placement AND owner IS NULL
   AND token BETWEEN 0 AND @last_token - 1
 LIMIT 1
 
@@ -34,7 +34,7 @@ LIMIT 1
 UPDATE rowlock SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?,
   acquired_at = UTC_TIMESTAMP(6), expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
-  WHERE `key` = ? AND home = @home AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
+  WHERE `key` = ? AND placement = @placement AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
     AND token BETWEEN 0 AND @last_token - 1
   FOR UPDATE SKIP LOCKED) AS d)
 
@@ -44,9 +44,9 @@ WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM rowlock
 -- an existing row, because the insert would wait for a transaction that has it locked, such as a
 -- holder's that unlocks in a transaction. If two insert at once, one gets error 1062, which no
 -- server logs.
-INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
+INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, placement)
 SELECT ?, ?, ?, LAST_INSERT_ID(GREATEST(f.floor, @era) + 1), UTC_TIMESTAMP(6),
-  UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @home
+  UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, @placement
 FROM rowlock_floor AS f WHERE f.bucket = ? AND f.floor < @last_token
   AND NOT EXISTS (SELECT 1 FROM rowlock AS r WHERE r.`key` = ?)
 LOCK IN SHARE MODE
@@ -58,7 +58,7 @@ SELECT 1 FROM rowlock WHERE `key` = ? FOR UPDATE SKIP LOCKED
 
 -- name: look
 -- owner, key. A consistent read, which locks nothing and waits for no lock.
-SELECT CASE WHEN home <> @home THEN 4
+SELECT CASE WHEN placement <> @placement THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
             WHEN token NOT BETWEEN 0 AND @last_token - 1 THEN 3
@@ -69,7 +69,7 @@ FROM rowlock WHERE `key` = ?
 
 -- name: rows
 -- JSON array of hexadecimal keys. What a batch finds, by a consistent read.
-SELECT j.n, r.home = @home AS home, r.owner, r.token, LEFT(r.note, 384),
+SELECT j.n, r.placement = @placement AS placement, r.owner, r.token, LEFT(r.note, 384),
   TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
   k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
@@ -94,7 +94,7 @@ UPDATE (SELECT j.n, r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS owner, UNHEX(j.c) AS
           t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
           c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
         STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-        WHERE r.home = @home AND r.token = j.t
+        WHERE r.placement = @placement AND r.token = j.t
           AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
             OR r.owner = UNHEX(j.f))
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
@@ -109,10 +109,10 @@ SET r.owner = mine.owner, r.note = mine.note,
 -- JSON array of hexadecimal keys. As rows, and a row 0 with the note of apply. The note comes from
 -- the session and not from a row, so that it says what this session did, whatever has changed the
 -- rows since.
-SELECT 0 AS n, 0 AS home, NULL AS owner, 0 AS token, COALESCE(@rowlock_done, '') AS note,
+SELECT 0 AS n, 0 AS placement, NULL AS owner, 0 AS token, COALESCE(@rowlock_done, '') AS note,
   0 AS remaining
 UNION ALL
-SELECT j.n, r.home = @home, r.owner, r.token, LEFT(r.note, 384),
+SELECT j.n, r.placement = @placement, r.owner, r.token, LEFT(r.note, 384),
   TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
   k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
@@ -128,7 +128,7 @@ UPDATE (SELECT d.*, COUNT(*) OVER () AS n
                 t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
                 c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
               STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-              WHERE r.home = @home AND r.token = j.t
+              WHERE r.placement = @placement AND r.token = j.t
                 AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
                   OR r.owner = UNHEX(j.f))
               LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
@@ -151,7 +151,7 @@ UPDATE (SELECT d.*, COUNT(*) OVER () AS total
                 t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
                 c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
               STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-              WHERE r.home = @home AND r.token = j.t
+              WHERE r.placement = @placement AND r.token = j.t
                 AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
               LIMIT ? FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.total = ?
@@ -165,10 +165,10 @@ SET r.owner = mine.owner, r.note = mine.note, r.token = GREATEST(r.token, @era) 
 -- JSON array as for apply, with the bucket b as the last of each. As acquire-insert, it share-locks
 -- the floors, and a consistent read sees an existing row. It counts the rows, because the server
 -- may make NOT EXISTS into a join that reads the whole table.
-INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, home)
+INSERT INTO rowlock (`key`, owner, note, token, acquired_at, expires_at, placement)
 SELECT UNHEX(j.k), UNHEX(NULLIF(j.o, '')), UNHEX(j.c),
        IF(j.o = '', f.floor, GREATEST(f.floor, @era) + 1), UTC_TIMESTAMP(6),
-       UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND, @home
+       UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND, @placement
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$[0]',
   o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
   c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]',
@@ -191,7 +191,7 @@ UPDATE (SELECT r.`key` AS k, j.d AS ttl
         FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o',
           t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
         STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-        WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
+        WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.placement = @placement
           AND r.expires_at > UTC_TIMESTAMP(6)
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
@@ -209,7 +209,7 @@ SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS exte
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k',
   o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
+WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.placement = @placement
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 
 -- name: renew-look
@@ -220,7 +220,7 @@ SELECT j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) = j.d AS exte
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k',
   o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
+WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.placement = @placement
 
 -- name: confirm
 -- ttl in µs or 0, key, owner, token. The lease was read to be its owner's, and a read proves
@@ -230,14 +230,14 @@ WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = @home
 -- lease, and extends it by the clock's resolution or to the ttl from now.
 UPDATE rowlock SET expires_at = GREATEST(expires_at + INTERVAL 1 MICROSECOND,
   UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
-WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND expires_at > UTC_TIMESTAMP(6)
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement AND expires_at > UTC_TIMESTAMP(6)
 
 -- name: raise
 -- token, key, owner, token so far, token. A lease gets a larger token, or has it from an
 -- earlier try. The row always changes, because a statement that changes nothing commits nothing,
 -- and an earlier try may not have been acknowledged.
 UPDATE rowlock SET token = ?, expires_at = expires_at + INTERVAL 1 MICROSECOND
-WHERE `key` = ? AND owner = ? AND token IN (?, ?) AND home = @home
+WHERE `key` = ? AND owner = ? AND token IN (?, ?) AND placement = @placement
   AND expires_at > UTC_TIMESTAMP(6)
 
 -- name: release
@@ -245,23 +245,23 @@ WHERE `key` = ? AND owner = ? AND token IN (?, ?) AND home = @home
 -- LAST_INSERT_ID: 1 if any process listens. To ask that costs nothing that can be measured.
 UPDATE rowlock SET owner = NULL, expires_at = UTC_TIMESTAMP(6),
   note = IF(LAST_INSERT_ID(IS_USED_LOCK(?) IS NOT NULL), '', '')
-WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = @home
+WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND placement = @placement
 
 -- name: release-awaited
 -- door, key, process, and the rest as for release, where a process listened at the release before.
--- The answer has 2 besides if another process waits for the key. At READ COMMITTED the subquery locks
--- nothing. It takes as long as the rest of the statement.
+-- The answer has 2 besides if another process waits for the key. At READ COMMITTED the subquery
+-- locks nothing. It takes as long as the rest of the statement.
 UPDATE rowlock SET owner = NULL, expires_at = UTC_TIMESTAMP(6),
   note = IF(LAST_INSERT_ID((IS_USED_LOCK(?) IS NOT NULL) + 2 * EXISTS (
     SELECT 1 FROM rowlock_queue AS q FORCE INDEX (PRIMARY)
     WHERE q.`key` = ? AND NOT (q.waiter <=> ?) AND q.alive_until > UTC_TIMESTAMP(6))), '', '')
-WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = @home
+WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND placement = @placement
 
 -- name: hand-over
 -- next owner, note, ttl in µs, key, present owner and token
 UPDATE rowlock SET token = GREATEST(token, @era) + 1, owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND token BETWEEN 0 AND @last_token - 1
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement AND token BETWEEN 0 AND @last_token - 1
 
 -- name: inspect
 -- the key before the first, the last that is possible, held only, limit. What cannot
@@ -269,7 +269,7 @@ WHERE `key` = ? AND owner = ? AND token = ? AND home = @home AND token BETWEEN 0
 SELECT r.`key`, r.owner, r.token, LEFT(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
-       TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
+       TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.placement
 FROM rowlock AS r
 WHERE r.`key` > ? AND r.`key` <= ?
   AND (? = 0 OR r.owner IS NOT NULL AND (r.expires_at > UTC_TIMESTAMP(6)
@@ -282,7 +282,7 @@ ORDER BY r.`key` LIMIT ?
 SELECT r.`key`, r.owner, r.token, LEFT(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
-       TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
+       TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.placement
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.`key` > ? AND r.`key` <= ?
@@ -294,7 +294,7 @@ ORDER BY r.`key` LIMIT ?
 -- key, owner, token. It may wait for another fence, and its clock is that of its beginning, so less
 -- may remain than it returns.
 SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining FROM rowlock
-WHERE `key` = ? AND owner = ? AND token = ? AND home = @home FOR UPDATE
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement FOR UPDATE
 
 -- name: fence-extend
 -- ttl in µs, key, of a row that fence has locked. A separate statement, because UTC_TIMESTAMP is
@@ -306,7 +306,7 @@ WHERE `key` = ? AND expires_at > UTC_TIMESTAMP(6)
 -- name: release-tx
 -- key, owner, token
 UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
-WHERE `key` = ? AND owner = ? AND token = ? AND home = @home
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement
 
 -- name: instance
 SELECT value FROM rowlock_meta WHERE name = 'instance'
@@ -332,9 +332,9 @@ UPDATE rowlock_floor SET floor = GREATEST(floor, ?) WHERE bucket = ?
 -- was read, dead or not, from which the walk goes on.
 SELECT `key`, dead FROM (
   SELECT `key`,
-    home = @home AND expires_at <= UTC_TIMESTAMP(6) - INTERVAL p.retention MICROSECOND AS dead,
+    placement = @placement AND expires_at <= UTC_TIMESTAMP(6) - INTERVAL p.retention MICROSECOND AS dead,
          ROW_NUMBER() OVER (ORDER BY `key`) AS n
-  FROM (SELECT `key`, home, expires_at FROM rowlock WHERE `key` > ? ORDER BY `key` LIMIT ?) AS page,
+  FROM (SELECT `key`, placement, expires_at FROM rowlock WHERE `key` > ? ORDER BY `key` LIMIT ?) AS page,
        (SELECT ? AS retention) AS p
 ) AS w WHERE dead OR n = ? ORDER BY `key`
 
@@ -344,7 +344,7 @@ SELECT `key`, dead FROM (
 SELECT r.`key`, r.token
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
+WHERE r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1
   AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 

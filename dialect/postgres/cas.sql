@@ -9,7 +9,7 @@ SELECT 100 FROM set_config('lock_timeout', '100', false)
 
 -- name: cas-look
 -- $1 owner, $2 key. The times of a free row are useless, and numeric is slow.
-SELECT CASE WHEN home <> @home THEN 4
+SELECT CASE WHEN placement <> @placement THEN 4
             WHEN owner = $1 AND expires_at > clock_timestamp() THEN 7
             WHEN owner IS NOT NULL AND expires_at > clock_timestamp() THEN 0
             WHEN token NOT BETWEEN 0 AND @last_token - 1 THEN 3
@@ -29,23 +29,23 @@ FROM rowlock WHERE key = $2
 UPDATE rowlock AS r
 SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond',
   acquired_at = clock_timestamp(), token = greatest($4::bigint - 1, @era) + 1
-WHERE r.key = $5 AND r.home = @home AND r.token = $6 AND r.owner IS NULL
+WHERE r.key = $5 AND r.placement = @placement AND r.token = $6 AND r.owner IS NULL
 
 -- name: cas-take
 -- $1 owner, $2 note, $3 ttl, $4 next token; $5 key, and $6 token, $7 owner, $8 expiry as read
 UPDATE rowlock AS r
 SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond',
   acquired_at = clock_timestamp(), token = greatest($4::bigint - 1, @era) + 1
-WHERE r.key = $5 AND r.home = @home AND r.token = $6 AND r.owner = $7::bytea
+WHERE r.key = $5 AND r.placement = @placement AND r.token = $6 AND r.owner = $7::bytea
   AND (extract(epoch FROM r.expires_at) * 1000000)::bigint = $8::bigint
   AND r.expires_at <= clock_timestamp()
 
 -- name: cas-insert
 -- $1 key, $2 owner, $3 note, $4 ttl, $5 bucket. The statement does not lock the floor: see
 -- cas-made.
-INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
+INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
-  clock_timestamp() + $4::bigint * interval '1 microsecond', @home
+  clock_timestamp() + $4::bigint * interval '1 microsecond', @placement
 FROM rowlock_floor AS f WHERE f.bucket = $5::int AND f.floor < @last_token - 1
 ON CONFLICT (key) DO NOTHING
 
@@ -63,7 +63,7 @@ UPDATE rowlock SET token = greatest($1::bigint - 1, @era) + 1 WHERE key = $2
 UPDATE rowlock AS r SET expires_at = clock_timestamp() + w.d * interval '1 microsecond'
 FROM json_to_recordset($1::json) AS w (k text, o text, t bigint, d bigint)
 WHERE r.key = decode(w.k, 'hex') AND r.owner = decode(w.o, 'hex') AND r.token = w.t
-  AND r.home = @home
+  AND r.placement = @placement
   AND r.expires_at > clock_timestamp()
 
 -- name: cas-renew-look
@@ -74,11 +74,11 @@ SELECT w.n, CASE WHEN isfinite(r.expires_at)
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
 FROM json_array_elements($1::json) WITH ORDINALITY AS w (j, n)
   JOIN rowlock AS r ON r.key = decode(w.j ->> 'k', 'hex')
-WHERE r.owner = decode(w.j ->> 'o', 'hex') AND r.token = (w.j ->> 't')::bigint AND r.home = @home
+WHERE r.owner = decode(w.j ->> 'o', 'hex') AND r.token = (w.j ->> 't')::bigint AND r.placement = @placement
 
 -- name: cas-fence
 -- $1 key, $2 owner, $3 token. A write that changes nothing locks the row too.
-UPDATE rowlock SET token = token WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home
+UPDATE rowlock SET token = token WHERE key = $1 AND owner = $2 AND token = $3 AND placement = @placement
 
 -- name: cas-floor
 -- $1 bucket
@@ -87,13 +87,13 @@ SELECT floor FROM rowlock_floor WHERE bucket = $1::int
 -- name: cas-dead
 -- $1 keys as an array literal, $2 retention: the highest token of those that are dead, or -1
 SELECT coalesce(max(token), -1) FROM rowlock
-WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token BETWEEN 0 AND @last_token - 1
+WHERE key = ANY ($1::text::bytea[]) AND placement = @placement AND token BETWEEN 0 AND @last_token - 1
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 
 -- name: cas-reap
 -- $1 keys as an array literal, $2 retention, $3 floor
 DELETE FROM rowlock
-WHERE key = ANY ($1::text::bytea[]) AND home = @home
+WHERE key = ANY ($1::text::bytea[]) AND placement = @placement
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
   AND token <= $3
 

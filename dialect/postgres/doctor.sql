@@ -8,7 +8,7 @@ SELECT count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0):
   coalesce(max(age), 0)::bigint
 FROM (SELECT CASE WHEN isfinite(expires_at)
          THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
-  FROM rowlock WHERE home = @home AND expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
+  FROM rowlock WHERE placement = @placement AND expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- name: doctor-expired
 -- $1 limit: keys that their owners have not released in time, and how long ago that was, in µs
@@ -16,7 +16,7 @@ SELECT key, left(note, 384), token,
   CASE WHEN isfinite(expires_at)
          THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
 FROM rowlock
-WHERE home = @home AND owner IS NOT NULL AND expires_at <= clock_timestamp() LIMIT $1::bigint
+WHERE placement = @placement AND owner IS NOT NULL AND expires_at <= clock_timestamp() LIMIT $1::bigint
 
 -- name: doctor-left
 -- As doctor-dead: rows of @table whose end, @column, is over
@@ -27,13 +27,13 @@ FROM (SELECT CASE WHEN isfinite(@column)
   FROM @table WHERE @column <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- name: doctor-waits
--- $1 limit. Of each chain of calls that waits for a key: the chain that holds it, and how long it
--- has waited, in µs. It has the conditions of wait-edges, for all chains.
-SELECT w.chain, h.chain AS holder, w.key, left(w.note, 384), w.process,
+-- $1 limit. Of each caller that waits for a key: the caller that holds it, and how long it
+-- has waited, in µs. It has the conditions of wait-edges, for all callers.
+SELECT w.caller, h.caller AS holder, w.key, left(w.note, 384), w.process,
   CASE WHEN isfinite(w.since)
          THEN (extract(epoch FROM clock_timestamp() - w.since) * 1000000)::bigint END AS waited
 FROM rowlock_wait AS w
-JOIN rowlock AS r ON r.key = w.key AND r.home = @home
+JOIN rowlock AS r ON r.key = w.key AND r.placement = @placement
   AND r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AND (r.token = w.awaits
     OR r.token = -w.awaits AND r.expires_at < '9999-01-01 00:00:00+00')
 JOIN rowlock_wait AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process

@@ -16,7 +16,7 @@ r.expires_at <= clock_timestamp()
 -- name: await-expired
 -- key. The statement waits for at most lock_timeout, and only for a row that is expired.
 SELECT 1 FROM rowlock AS r
-  WHERE r.key = $1 AND r.home = @home AND r.owner IS NOT NULL AND @late FOR UPDATE OF r
+  WHERE r.key = $1 AND r.placement = @placement AND r.owner IS NOT NULL AND @late FOR UPDATE OF r
 
 -- name: evict
 -- key, waiter's session, least age in µs. One statement, so that a session has the row locked when
@@ -24,7 +24,7 @@ SELECT 1 FROM rowlock AS r
 -- behind the first waiter, which does, and which must not be ended. The row's xmax would name a
 -- number of several lockers as if it were a transaction. A prepared transaction has no session.
 WITH late AS MATERIALIZED (
-  SELECT 1 FROM rowlock AS r WHERE r.key = $1 AND r.home = @home AND r.owner IS NOT NULL AND @late
+  SELECT 1 FROM rowlock AS r WHERE r.key = $1 AND r.placement = @placement AND r.owner IS NOT NULL AND @late
 ), locks AS MATERIALIZED (
   SELECT pid, transactionid, granted FROM pg_locks WHERE locktype = 'transactionid'
 ), first AS MATERIALIZED (

@@ -34,7 +34,7 @@ SELECT key FROM rowlock_hold WHERE key = ANY ($1::text::bytea[]) FOR SHARE SKIP 
 -- transaction.
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = (SELECT key FROM rowlock
-  WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home FOR NO KEY UPDATE SKIP LOCKED)
+  WHERE key = $1 AND owner = $2 AND token = $3 AND placement = @placement FOR NO KEY UPDATE SKIP LOCKED)
 
 -- name: hold-table
 rowlock_hold

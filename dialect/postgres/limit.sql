@@ -27,7 +27,7 @@ WITH limited AS (
     WITH ORDINALITY AS w (key, owner, note, ttl, n)
 ), seen AS (
   SELECT w.n, CASE WHEN r.key IS NULL THEN 4
-                   WHEN r.home <> @home THEN 0
+                   WHEN r.placement <> @placement THEN 0
                    WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                    WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                    WHEN r.token NOT BETWEEN 0 AND @last_token - 1 THEN 0
@@ -39,7 +39,7 @@ WITH limited AS (
   FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key
 ), free AS (
   SELECT w.* FROM want AS w JOIN rowlock AS r ON r.key = w.key
-  WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
+  WHERE r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1
     AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
     AND EXISTS (SELECT 1 FROM limited)
     AND NOT EXISTS (SELECT 1 FROM seen WHERE outcome = 6)
@@ -68,7 +68,7 @@ WITH limited AS (
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN rowlock AS r ON r.key = w.key
-  WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1 AND r.owner = w.was AND r.token = w.token
+  WHERE r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1 AND r.owner = w.was AND r.token = w.token
     AND EXISTS (SELECT 1 FROM limited)
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (

@@ -60,7 +60,7 @@ WITH want AS (
   WHERE key IN (SELECT key FROM want) AND rank IS NOT NULL AND alive_until > clock_timestamp()
 )
 SELECT w.n,
-       CASE WHEN r.home <> @home THEN 4
+       CASE WHEN r.placement <> @placement THEN 4
             WHEN r.owner = w.waiter AND r.expires_at > clock_timestamp() THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             ELSE 2 END AS state,
@@ -82,7 +82,7 @@ WITH taken AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token BETWEEN 0 AND @last_token - 1
+  WHERE r.key = $1 AND r.placement = @placement AND r.owner IS NULL AND r.token BETWEEN 0 AND @last_token - 1
     AND coalesce((SELECT waiter FROM rowlock_queue
                   WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
                   ORDER BY rank, ticket LIMIT 1), $2) = $2
@@ -102,20 +102,20 @@ WITH turn AS (
                    ORDER BY rank, ticket LIMIT 1), $2) = $2 AS mine
 ), expired AS (
   SELECT key FROM rowlock
-  WHERE key = $1 AND home = @home AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+  WHERE key = $1 AND placement = @placement AND owner IS NOT NULL AND expires_at <= clock_timestamp()
     AND (SELECT mine FROM turn)
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = @home AND r.token BETWEEN 0 AND @last_token - 1 AND (SELECT mine FROM turn)
+  WHERE r.key = $1 AND r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1 AND (SELECT mine FROM turn)
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
-  INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
+  INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, placement)
   SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
-    clock_timestamp() + $4::bigint * interval '1 microsecond', @home
+    clock_timestamp() + $4::bigint * interval '1 microsecond', @placement
   FROM (SELECT floor FROM rowlock_floor
     WHERE bucket = $5::int AND (SELECT mine FROM turn) FOR SHARE) AS f
   WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_token
@@ -129,7 +129,7 @@ SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
 UNION ALL
 SELECT 1, token, '', 0 FROM made
 UNION ALL
-SELECT CASE WHEN r.home <> @home THEN 4
+SELECT CASE WHEN r.placement <> @placement THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             WHEN r.token NOT BETWEEN 0 AND @last_token - 1 THEN 3
@@ -149,7 +149,7 @@ SELECT 6, 0, '', 0 FROM turn WHERE NOT mine AND NOT EXISTS (SELECT 1 FROM rowloc
 -- empty, or no token is left, it is a release.
 WITH held AS (
   SELECT key, token FROM rowlock
-    WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home FOR NO KEY UPDATE
+    WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND placement = @placement FOR NO KEY UPDATE
 ), head AS (
   SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN rowlock_queue AS q ON q.key = h.key
   WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
@@ -170,8 +170,8 @@ WITH held AS (
 SELECT owner, token FROM passed
 
 -- name: queue-dead
--- $1 key and $2 waiter of the last, $3 retention in µs, $4 limit. Returns the next dead tickets, but
--- for what another hand has named.
+-- $1 key and $2 waiter of the last, $3 retention in µs, $4 limit. Returns the next dead tickets,
+-- but for what another hand has named.
 SELECT key, waiter FROM rowlock_queue
 WHERE (key, waiter) > ($1, $2)
   AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'

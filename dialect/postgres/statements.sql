@@ -1,8 +1,8 @@
 -- The statements for Postgres. The section names are the same in every dialect, and the server sees
--- each as a comment after the verb: SELECT /* rowlock look */ …. Three names are filled in. @home is
--- the home of the rows that these statements may change: 0 for leases, otherwise see
--- lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken - 1.
--- @era is the start of the session's era, which each of its tokens is above; see era.sql.
+-- each as a comment after the verb: SELECT /* rowlock look */ …. Three names are filled in.
+-- @placement is the placement of the rows that these statements may change: 0 for leases, otherwise
+-- see lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken
+-- - 1. @era is the start of the session's era, which each of its tokens is above; see era.sql.
 --
 -- Time is clock_timestamp(), never now(): now() is when the transaction began, which is before the
 -- wait for a row lock, and minutes ago in a long transaction. It stands in SET and WHERE, never in
@@ -14,7 +14,7 @@
 UPDATE rowlock AS r
 SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-WHERE r.key = $1 AND r.home = @home AND r.owner IS NULL AND r.token BETWEEN 0 AND @last_token - 1
+WHERE r.key = $1 AND r.placement = @placement AND r.owner IS NULL AND r.token BETWEEN 0 AND @last_token - 1
 RETURNING r.token
 
 -- name: acquire-any
@@ -30,19 +30,19 @@ RETURNING r.token
 -- deletes, cannot come between.
 WITH expired AS (
   SELECT key FROM rowlock
-  WHERE key = $1 AND home = @home AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+  WHERE key = $1 AND placement = @placement AND owner IS NOT NULL AND expires_at <= clock_timestamp()
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE rowlock AS r
   SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
+  WHERE r.key = $1 AND r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
-  INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
+  INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, placement)
   SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
-    clock_timestamp() + $4::bigint * interval '1 microsecond', @home
+    clock_timestamp() + $4::bigint * interval '1 microsecond', @placement
   FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
   WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_token
   ON CONFLICT (key) DO NOTHING
@@ -52,7 +52,7 @@ SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
 UNION ALL
 SELECT 1, token, '', 0 FROM made
 UNION ALL
-SELECT CASE WHEN r.home <> @home THEN 4
+SELECT CASE WHEN r.placement <> @placement THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             WHEN r.token NOT BETWEEN 0 AND @last_token - 1 THEN 3
@@ -65,9 +65,9 @@ FROM rowlock AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 -- name: acquire-insert
 -- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. For keys that are usually new. An existing
 -- row yields nothing, and the statement locks and writes nothing.
-INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
+INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
-  clock_timestamp() + $4::bigint * interval '1 microsecond', @home
+  clock_timestamp() + $4::bigint * interval '1 microsecond', @placement
 FROM (SELECT floor FROM rowlock_floor WHERE bucket = $5::int FOR SHARE) AS f
 WHERE NOT EXISTS (SELECT 1 FROM rowlock WHERE key = $1) AND f.floor < @last_token
 ON CONFLICT (key) DO NOTHING
@@ -86,13 +86,13 @@ UPDATE rowlock AS r
 SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
 WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
-  WHERE f.key = $1 AND f.home = @home AND f.owner IS NULL AND f.token BETWEEN 0 AND @last_token - 1
+  WHERE f.key = $1 AND f.placement = @placement AND f.owner IS NULL AND f.token BETWEEN 0 AND @last_token - 1
   FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING r.token
 
 -- name: rows
 -- $1 keys as an array literal. What there is of slots, by a consistent read.
-SELECT w.n, r.home = @home AS home, r.owner, r.token, left(r.note, 384),
+SELECT w.n, r.placement = @placement AS placement, r.owner, r.token, left(r.note, 384),
   CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining
 FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN rowlock AS r ON r.key = w.key
@@ -122,12 +122,12 @@ WITH want AS (
     IS NOT NULL
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN rowlock AS r ON r.key = w.key
-  WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
+  WHERE r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1
     AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
       OR r.owner = w.was AND w.token IN (r.token, 0))
     AND (NOT $8::bool OR (SELECT count(*) FROM want)
       = (SELECT count(*) FROM want AS w JOIN rowlock AS r ON r.key = w.key
-           WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
+           WHERE r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1
              AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())))
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
@@ -147,8 +147,8 @@ SELECT n, 1 AS outcome, token, awaited, '' AS note, 0::bigint AS remaining FROM 
 UNION ALL
 SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
                  WHEN w.was IS NOT NULL AND (r.owner = w.was AND w.token IN (r.token, 0)
-                   AND r.home = @home) IS NOT TRUE THEN 3
-                 WHEN w.was IS NOT NULL OR r.home <> @home THEN 0
+                   AND r.placement = @placement) IS NOT TRUE THEN 3
+                 WHEN w.was IS NOT NULL OR r.placement <> @placement THEN 0
                  WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                  WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                  WHEN r.token NOT BETWEEN 0 AND @last_token - 1 OR NOT $8::bool THEN 0
@@ -173,7 +173,7 @@ WITH want AS (
     WITH ORDINALITY AS w (key, owner, note, ttl, n)
 ), seen AS (
   SELECT w.n, CASE WHEN r.key IS NULL THEN 4
-                   WHEN r.home <> @home THEN 0
+                   WHEN r.placement <> @placement THEN 0
                    WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                    WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                    WHEN r.token NOT BETWEEN 0 AND @last_token - 1 THEN 0
@@ -185,7 +185,7 @@ WITH want AS (
   FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key
 ), free AS (
   SELECT w.* FROM want AS w JOIN rowlock AS r ON r.key = w.key
-  WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
+  WHERE r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1
     AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
     AND NOT EXISTS (SELECT 1 FROM seen WHERE outcome = 6)
     AND (SELECT count(*) FROM seen WHERE outcome = 5) >= $5::bigint
@@ -206,10 +206,10 @@ SELECT n, outcome, token, false, note, remaining FROM seen WHERE NOT EXISTS (SEL
 -- $1 keys, $2 owners (NULL: free), $3 notes, $4 ttls in µs, $5 buckets, each as an array literal,
 -- keys in order. As acquire-insert, it share-locks each floor, to keep the reaper out, and an
 -- existing row yields nothing.
-INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
+INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT w.key, w.owner, w.note,
        CASE WHEN w.owner IS NULL THEN f.floor ELSE greatest(f.floor, @era) + 1 END, clock_timestamp(),
-       clock_timestamp() + w.ttl * interval '1 microsecond', @home
+       clock_timestamp() + w.ttl * interval '1 microsecond', @placement
 FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[],
   $5::text::int[]) AS w (key, owner, note, ttl, bucket)
 CROSS JOIN LATERAL (SELECT floor FROM rowlock_floor WHERE bucket = w.bucket FOR SHARE) AS f
@@ -230,7 +230,7 @@ WITH want AS (
     WITH ORDINALITY AS w (key, owner, token, ttl, n)
 ), locked AS (
   SELECT r.key FROM rowlock AS r JOIN want AS w ON r.key = w.key
-  WHERE r.owner = w.owner AND r.token = w.token AND r.home = @home
+  WHERE r.owner = w.owner AND r.token = w.token AND r.placement = @placement
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), renewed AS (
   UPDATE rowlock AS r SET expires_at = clock_timestamp() + w.ttl * interval '1 microsecond'
@@ -247,7 +247,7 @@ FROM (SELECT o.n, o.outcome, CASE WHEN o.outcome = 3 THEN (
         SELECT CASE WHEN isfinite(r.expires_at)
           THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint ELSE 0 END
         FROM rowlock AS r
-        WHERE r.key = o.key AND r.owner = o.owner AND r.token = o.token AND r.home = @home) END
+        WHERE r.key = o.key AND r.owner = o.owner AND r.token = o.token AND r.placement = @placement) END
           AS remaining
       FROM (SELECT w.*, CASE WHEN EXISTS (SELECT 1 FROM renewed AS d
         WHERE d.key = w.key AND d.owner = w.owner AND d.token = w.token) THEN 1
@@ -263,14 +263,14 @@ FROM (SELECT o.n, o.outcome, CASE WHEN o.outcome = 3 THEN (
 -- lease, and extends it by the clock's resolution or to the ttl from now.
 UPDATE rowlock SET expires_at = greatest(expires_at + interval '1 microsecond',
   clock_timestamp() + $1::bigint * interval '1 microsecond')
-WHERE key = $2 AND owner = $3 AND token = $4 AND home = @home AND expires_at > clock_timestamp()
+WHERE key = $2 AND owner = $3 AND token = $4 AND placement = @placement AND expires_at > clock_timestamp()
 
 -- name: raise
--- $1 token, $2 key, $3 owner, $4 token so far, $5 token. A lease gets a larger token, or has it from an
--- earlier try. The row always changes, because a statement that changes nothing commits nothing,
--- and an earlier try may not have been acknowledged.
+-- $1 token, $2 key, $3 owner, $4 token so far, $5 token. A lease gets a larger token, or has it
+-- from an earlier try. The row always changes, because a statement that changes nothing commits
+-- nothing, and an earlier try may not have been acknowledged.
 UPDATE rowlock SET token = $1, expires_at = expires_at + interval '1 microsecond'
-WHERE key = $2 AND owner = $3 AND token IN ($4, $5) AND home = @home
+WHERE key = $2 AND owner = $3 AND token IN ($4, $5) AND placement = @placement
   AND expires_at > clock_timestamp()
 
 -- name: release
@@ -278,17 +278,16 @@ WHERE key = $2 AND owner = $3 AND token IN ($4, $5) AND home = @home
 -- returned row says whether another process waits. That costs a look at one index here, and would
 -- cost a round trip later.
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home
+WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND placement = @placement
 RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
   WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
 
 -- name: release-piped
--- $1 key, $2 owner, $3 token, or 0 for any token of this owner, $4 the releasing process. release
--- for one of several statements that one transaction has, as acquire-piped: a fence may have the row
--- locked for long.
+-- $1 key, $2 owner, $3 token, or 0 for any token of this owner, $4 the releasing process. release for one of several
+-- statements that one transaction has, as acquire-piped: a fence may have the row locked for long.
 UPDATE rowlock AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
-  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.home = @home
+  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.placement = @placement
   FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
   WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
@@ -298,7 +297,7 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
 -- ends with the transaction. It must never get into one that grants, or into the user's. When the
 -- server evaluates it does not matter: a statement that changes no row has nothing to commit.
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = @home
+WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND placement = @placement
   AND set_config('synchronous_commit', 'off', true) = 'off'
 RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
   WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
@@ -307,7 +306,7 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
 -- As release-piped, for a transaction in which every statement is one, and as release-relaxed.
 UPDATE rowlock AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
-  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.home = @home
+  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.placement = @placement
   FOR NO KEY UPDATE SKIP LOCKED)
   AND set_config('synchronous_commit', 'off', true) = 'off'
 RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
@@ -318,7 +317,7 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
 UPDATE rowlock AS r
 SET owner = $1, note = $2, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
-WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
+WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1
 
 -- name: inspect
 -- $1 the key before the first, $2 the last that is possible, $3 held only, $4 limit. What cannot
@@ -329,7 +328,7 @@ SELECT r.key, r.owner, r.token, left(r.note, 384),
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
        CASE WHEN isfinite(r.acquired_at)
          THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END AS age,
-       r.home
+       r.placement
 FROM rowlock AS r
 WHERE r.key > $1 AND r.key <= $2
   AND ($3::int = 0 OR r.owner IS NOT NULL AND
@@ -337,15 +336,15 @@ WHERE r.key > $1 AND r.key <= $2
 ORDER BY r.key LIMIT $4::bigint
 
 -- name: inspect-keys
--- $1 keys as an array literal, each once, and the rest as for inspect. This is not one statement
--- with inspect, because a plan for "no list, or in it" that serves every list reads the whole table.
+-- $1 keys as an array literal, each once, and the rest as for inspect. This is not one statement with inspect,
+-- because a plan for "no list, or in it" that serves every list reads the whole table.
 SELECT r.key, r.owner, r.token, left(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
        CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
        CASE WHEN isfinite(r.acquired_at)
          THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END AS age,
-       r.home
+       r.placement
 FROM rowlock AS r
 WHERE r.key = ANY ($1::text::bytea[]) AND r.key > $2 AND r.key <= $3
   AND ($4::int = 0 OR r.owner IS NOT NULL AND
@@ -353,18 +352,17 @@ WHERE r.key = ANY ($1::text::bytea[]) AND r.key > $2 AND r.key <= $3
 ORDER BY r.key LIMIT $5::bigint
 
 -- name: fence
--- $1 key, $2 owner, $3 token, $4 ttl in µs, or 0 to leave the expiry as it is. An UPDATE, not a
--- locking SELECT: under REPEATABLE READ a transaction that waits here has its snapshot from before
--- the wait. If the fence that blocked it wrote nothing, it would go on and read what that
--- transaction has changed since. Because the fence writes, Postgres refuses it (40001). An expired
--- lease is fenced and not revived. It returns 1 if the row stays locked until the transaction ends,
--- and fails (22P02) if ROLLBACK TO a savepoint would unlock it: the row that it has written is the
--- savepoint's, and the one before it, which the subquery still sees, is not this transaction's: what is
--- seen and in progress is. It fails so that it leaves no row that a later fence would take for one.
+-- $1 key, $2 owner, $3 token, $4 ttl in µs, or 0 to leave the expiry as it is. An UPDATE, not a locking SELECT: under
+-- REPEATABLE READ a transaction that waits here has its snapshot from before the wait. If the fence that blocked it
+-- wrote nothing, it would go on and read what that transaction has changed since. Because the fence writes, Postgres
+-- refuses it (40001). An expired lease is fenced and not revived. It returns 1 if the row stays locked until the
+-- transaction ends, and fails (22P02) if ROLLBACK TO a savepoint would unlock it: the row that it has written is the
+-- savepoint's, and the one before it, which the subquery still sees, is not this transaction's: what is seen and in
+-- progress is. It fails so that it leaves no row that a later fence would take for one.
 UPDATE rowlock SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()
   THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')
     ELSE expires_at END
-WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home
+WHERE key = $1 AND owner = $2 AND token = $3 AND placement = @placement
 RETURNING (CASE WHEN xmin::text::bigint = txid_current() & 4294967295 THEN '1'
   WHEN (SELECT CASE WHEN past < 2147483648 THEN txid_status(txid_current() + past) END
     FROM (SELECT (before.xmin::text::bigint - txid_current()) & 4294967295 AS past
@@ -374,7 +372,7 @@ RETURNING (CASE WHEN xmin::text::bigint = txid_current() & 4294967295 THEN '1'
 -- name: release-tx
 -- $1 key, $2 owner, $3 token
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home
+WHERE key = $1 AND owner = $2 AND token = $3 AND placement = @placement
 
 -- name: instance
 SELECT value FROM rowlock_meta WHERE name = 'instance'
@@ -400,17 +398,17 @@ UPDATE rowlock_floor SET floor = greatest(floor, $1::bigint) WHERE bucket = $2
 -- always has the last row that was read, dead or not, from which the walk goes on.
 SELECT key, dead FROM (
   SELECT key,
-    home = @home
+    placement = @placement
       AND expires_at <= clock_timestamp() - $3::bigint * interval '1 microsecond' AS dead,
          row_number() OVER (ORDER BY key) AS n
-  FROM (SELECT key, home, expires_at FROM rowlock WHERE key > $1 ORDER BY key LIMIT $2::int) AS page
+  FROM (SELECT key, placement, expires_at FROM rowlock WHERE key > $1 ORDER BY key LIMIT $2::int) AS page
 ) AS p WHERE dead OR n = $4::bigint ORDER BY key
 
 -- name: dead-lock
 -- $1 keys as an array literal, $2 retention in µs. A row whose tokens have run out stays, because
 -- its floor would exhaust the whole bucket.
 SELECT key, token FROM rowlock
-WHERE key = ANY ($1::text::bytea[]) AND home = @home AND token BETWEEN 0 AND @last_token - 1
+WHERE key = ANY ($1::text::bytea[]) AND placement = @placement AND token BETWEEN 0 AND @last_token - 1
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 ORDER BY key FOR UPDATE SKIP LOCKED
 

@@ -8,7 +8,7 @@ SELECT 0
 
 -- name: cas-look
 -- owner, key
-SELECT CASE WHEN home <> @home THEN 4
+SELECT CASE WHEN placement <> @placement THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
               THEN 0
@@ -27,7 +27,7 @@ UPDATE rowlock
 SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
   + (? + 999) / 1000,
     acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = max(? - 1, @era) + 1
-WHERE key = ? AND home = @home AND token = ? AND owner IS NULL
+WHERE key = ? AND placement = @placement AND token = ? AND owner IS NULL
 
 -- name: cas-take
 -- owner, note, ttl, next token; key, and token, owner, expiry as read
@@ -35,14 +35,14 @@ UPDATE rowlock
 SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
   + (? + 999) / 1000,
     acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = max(? - 1, @era) + 1
-WHERE key = ? AND home = @home AND token = ? AND owner = ? AND expires_at = ?
+WHERE key = ? AND placement = @placement AND token = ? AND owner = ? AND expires_at = ?
   AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- name: cas-insert
 -- key, owner, note, ttl, bucket
-INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
+INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT ?, ?, ?, max(floor, @era) + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
-       CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000, @home
+       CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000, @placement
 FROM rowlock_floor WHERE bucket = ? AND floor < @last_token - 1
 ON CONFLICT (key) DO NOTHING
 
@@ -56,7 +56,7 @@ UPDATE rowlock SET token = max(? - 1, @era) + 1 WHERE key = ?
 
 -- name: cas-fence
 -- key, owner, token
-UPDATE rowlock SET token = token WHERE key = ? AND owner = ? AND token = ? AND home = @home
+UPDATE rowlock SET token = token WHERE key = ? AND owner = ? AND token = ? AND placement = @placement
 
 -- name: cas-floor
 -- bucket
@@ -65,13 +65,13 @@ SELECT floor FROM rowlock_floor WHERE bucket = ?
 -- name: cas-dead
 -- keys as a JSON array, retention: the highest token of those that are dead, or -1
 SELECT coalesce(max(r.token), -1) FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value)
-WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
+WHERE r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1
   AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- name: cas-reap
 -- keys as a JSON array, retention, floor
 DELETE FROM rowlock
-WHERE key IN (SELECT unhex(value) FROM json_each(?)) AND home = @home
+WHERE key IN (SELECT unhex(value) FROM json_each(?)) AND placement = @placement
   AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000 AND token <= ?
 
 -- name: cas-drop-dead

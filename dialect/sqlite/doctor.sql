@@ -7,7 +7,7 @@
 SELECT count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
   coalesce(max(age), 0)
 FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
-  FROM rowlock WHERE home = @home AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  FROM rowlock WHERE placement = @placement AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
   LIMIT ?2) AS d
 
 -- name: doctor-expired
@@ -15,7 +15,7 @@ FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 A
 SELECT key, substr(note, 1, 384), token,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
 FROM rowlock
-WHERE home = @home AND owner IS NOT NULL
+WHERE placement = @placement AND owner IS NOT NULL
   AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
 LIMIT ?1
 
@@ -28,12 +28,12 @@ FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - @column) * 1000 AS a
   LIMIT ?2) AS d
 
 -- name: doctor-waits
--- limit. Of each chain of calls that waits for a key: the chain that holds it, and how long it
--- has waited, in µs. It has the conditions of wait-edges, for all chains.
-SELECT w.chain, h.chain AS holder, w.key, substr(w.note, 1, 384), w.process,
+-- limit. Of each caller that waits for a key: the caller that holds it, and how long it
+-- has waited, in µs. It has the conditions of wait-edges, for all callers.
+SELECT w.caller, h.caller AS holder, w.key, substr(w.note, 1, 384), w.process,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000 AS waited
 FROM rowlock_wait AS w
-JOIN rowlock AS r ON r.key = w.key AND r.home = @home
+JOIN rowlock AS r ON r.key = w.key AND r.placement = @placement
   AND r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
   AND (r.token = w.awaits OR r.token = -w.awaits AND r.expires_at < 253370764800000)
 JOIN rowlock_wait AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process

@@ -2,29 +2,29 @@
 
 -- name: force-lock
 -- key. An UPDATE that changes nothing, because it begins the transaction with the write lock.
-UPDATE rowlock SET home = home WHERE key = ? AND home = @home AND owner IS NOT NULL
+UPDATE rowlock SET placement = placement WHERE key = ? AND placement = @placement AND owner IS NOT NULL
 RETURNING owner, token, substr(note, 1, 384)
 
--- name: force-home
--- key: whether the row, if there is one, has another home
-SELECT count(*) FROM rowlock WHERE key = ? AND home <> @home
+-- name: force-placement
+-- key: whether the row, if there is one, has another placement
+SELECT count(*) FROM rowlock WHERE key = ? AND placement <> @placement
 
 -- name: force-end
 -- next token, key, owner, token, of a row that force-lock has locked. No client may be granted the
 -- last token, so that it is not raised beyond that.
 UPDATE rowlock SET owner = NULL, note = '', token = min(?, @last_token),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
-WHERE key = ? AND owner = ? AND token = ? AND home = @home
+WHERE key = ? AND owner = ? AND token = ? AND placement = @placement
 
 -- name: force-lock-bad
 -- key. As force-lock, whatever the row says.
-UPDATE rowlock SET home = home WHERE key = ? RETURNING key
+UPDATE rowlock SET placement = placement WHERE key = ? RETURNING key
 
 -- name: force-repair
 -- token, key, of a row that has values which rowlock does not write. It becomes a free one.
 UPDATE rowlock SET owner = NULL, note = '', token = ?, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
-  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), home = @home
-WHERE key = ? AND (home = @home OR home IS NULL OR home < -1 OR typeof(home) <> 'integer')
+  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), placement = @placement
+WHERE key = ? AND (placement = @placement OR placement IS NULL OR placement < -1 OR typeof(placement) <> 'integer')
 
 -- name: force-tickets
 -- key. It removes what has no heartbeat that could end: no process writes one for a day.

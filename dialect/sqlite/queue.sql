@@ -46,7 +46,7 @@ WITH want AS MATERIALIZED (
     AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 )
 SELECT w.n,
-       CASE WHEN r.home <> @home THEN 4
+       CASE WHEN r.placement <> @placement THEN 4
             WHEN r.owner = w.o AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at
               > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
@@ -75,7 +75,7 @@ FROM (SELECT 1) AS one LEFT JOIN (
     AND r.token BETWEEN 0 AND @last_token - 1
   ORDER BY q.rank, q.ticket LIMIT 1
 ) AS n
-WHERE rowlock.key = ?1 AND rowlock.owner = ?2 AND ?3 IN (rowlock.token, 0) AND home = @home
+WHERE rowlock.key = ?1 AND rowlock.owner = ?2 AND ?3 IN (rowlock.token, 0) AND placement = @placement
 RETURNING owner, token
 
 -- name: queue-dead

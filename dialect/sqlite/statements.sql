@@ -1,8 +1,8 @@
 -- The statements for SQLite. The section names are the same in every dialect, and the server sees
--- each as a comment after the verb: SELECT /* rowlock look */ …. Three names are filled in. @home is
--- the home of the rows that these statements may change: 0 for leases, otherwise see
--- lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken - 1.
--- @era is the start of the session's era, which each of its tokens is above; see era.sql.
+-- each as a comment after the verb: SELECT /* rowlock look */ …. Three names are filled in.
+-- @placement is the placement of the rows that these statements may change: 0 for leases, otherwise
+-- see lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken
+-- - 1. @era is the start of the session's era, which each of its tokens is above; see era.sql.
 --
 -- There is no server: time is the wall clock of the host, in whole milliseconds since 1970. All
 -- processes are on that host. A statement that writes waits for the file's one write lock first and
@@ -10,7 +10,7 @@
 
 -- name: look
 -- owner, key. It runs first, so that a loser never asks for the write lock.
-SELECT CASE WHEN home <> @home THEN 4
+SELECT CASE WHEN placement <> @placement THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
               THEN 0
@@ -30,7 +30,7 @@ SELECT 1 FROM rowlock WHERE key = ?
 UPDATE rowlock SET token = max(token, @era) + 1,
   acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, owner = ?, note = ?
-WHERE key = ? AND home = @home AND (owner IS NULL
+WHERE key = ? AND placement = @placement AND (owner IS NULL
   OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
   AND token BETWEEN 0 AND @last_token - 1
 RETURNING token
@@ -38,9 +38,9 @@ RETURNING token
 -- name: acquire-insert
 -- key, owner, note, ttl in ms, bucket. The write lock that the statement holds keeps the reaper
 -- out.
-INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
+INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT ?, ?, ?, max(floor, @era) + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
-  CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, @home
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, @placement
 FROM rowlock_floor WHERE bucket = ? AND floor < @last_token
 ON CONFLICT (key) DO NOTHING
 RETURNING token
@@ -48,17 +48,17 @@ RETURNING token
 -- name: rows
 -- JSON array of hexadecimal keys. What a batch finds. CROSS JOIN, because SQLite then keeps the
 -- order: from the list to the rows.
-SELECT j.key + 1 AS n, r.home = @home AS home, r.owner, r.token, substr(r.note, 1, 384),
+SELECT j.key + 1 AS n, r.placement = @placement AS placement, r.owner, r.token, substr(r.note, 1, 384),
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
 
 -- name: create
 -- key, owner (NULL: free), note, ttl in ms, bucket. As acquire-insert, or a free row, whose token
 -- stands at the floor.
-INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
+INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT ?1, ?2, ?3, iif(?2 IS NULL, floor, max(floor, @era) + 1),
        CAST(unixepoch('subsec') * 1000 AS INTEGER),
-       CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?4, @home
+       CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?4, @placement
 FROM rowlock_floor WHERE bucket = ?5 AND floor < @last_token
 ON CONFLICT (key) DO NOTHING
 RETURNING token
@@ -69,7 +69,7 @@ UPDATE rowlock SET expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + j.
 FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't' AS t,
   value ->> 'd' AS d
       FROM json_each(?)) AS j
-WHERE rowlock.key = j.k AND rowlock.owner = j.o AND rowlock.token = j.t AND home = @home
+WHERE rowlock.key = j.k AND rowlock.owner = j.o AND rowlock.token = j.t AND placement = @placement
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 RETURNING key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
   0 AS remaining
@@ -80,7 +80,7 @@ RETURNING key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 
 SELECT r.key, r.owner, r.token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value ->> 'k')
-WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home = @home
+WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.placement = @placement
 
 -- name: confirm
 -- ttl in µs or 0, key, owner, token. The lease was read to be its owner's, and a read proves
@@ -88,7 +88,7 @@ WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home 
 -- row, never shortens the lease, and extends it by the clock's resolution or to the ttl from now.
 UPDATE rowlock SET expires_at = max(expires_at + 1,
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000)
-WHERE key = ? AND owner = ? AND token = ? AND home = @home
+WHERE key = ? AND owner = ? AND token = ? AND placement = @placement
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- name: raise
@@ -96,20 +96,20 @@ WHERE key = ? AND owner = ? AND token = ? AND home = @home
 -- earlier try. The row always changes, because a statement that changes nothing commits nothing,
 -- and an earlier try may not have been acknowledged.
 UPDATE rowlock SET token = ?, expires_at = expires_at + 1
-WHERE key = ? AND owner = ? AND token IN (?, ?) AND home = @home
+WHERE key = ? AND owner = ? AND token IN (?, ?) AND placement = @placement
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- name: release
 -- key, owner, token, or 0 for any token of this owner
 UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
-WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = @home
+WHERE key = ? AND owner = ? AND ? IN (token, 0) AND placement = @placement
 
 -- name: hand-over
 -- next owner, note, ttl in ms, key, present owner and token
 UPDATE rowlock SET token = max(token, @era) + 1, owner = ?, note = ?,
   acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
-WHERE key = ? AND owner = ? AND token = ? AND home = @home AND token BETWEEN 0 AND @last_token - 1
+WHERE key = ? AND owner = ? AND token = ? AND placement = @placement AND token BETWEEN 0 AND @last_token - 1
 
 -- name: inspect
 -- the key before the first, the last that is possible, held only, limit. The driver sends an empty
@@ -118,7 +118,7 @@ WHERE key = ? AND owner = ? AND token = ? AND home = @home AND token BETWEEN 0 A
 SELECT r.key, r.owner, r.token, substr(r.note, 1, 384),
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
-       (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
+       (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.placement
 FROM rowlock AS r
 WHERE r.key > coalesce(?, x'') AND r.key <= ?
   AND (? = 0 OR r.owner IS NOT NULL
@@ -127,12 +127,12 @@ ORDER BY r.key LIMIT ?
 
 -- name: inspect-keys
 -- keys as a JSON array, each once, and the rest as for inspect. This is not one statement with
--- inspect, because "no list, or in it" reads the whole table, and the list again for each row. CROSS
--- JOIN, because SQLite then keeps the order: from the list to the rows.
+-- inspect, because "no list, or in it" reads the whole table, and the list again for each row.
+-- CROSS JOIN, because SQLite then keeps the order: from the list to the rows.
 SELECT r.key, r.owner, r.token, substr(r.note, 1, 384),
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
-       (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
+       (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.placement
 FROM json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
 WHERE r.key > coalesce(?, x'') AND r.key <= ?
   AND (? = 0 OR r.owner IS NOT NULL
@@ -146,12 +146,12 @@ ORDER BY r.key LIMIT ?
 UPDATE rowlock SET expires_at = iif(?4 > 0 AND expires_at
   > CAST(unixepoch('subsec') * 1000 AS INTEGER),
   max(expires_at, CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?4 + 999) / 1000), expires_at)
-WHERE key = ?1 AND owner = ?2 AND token = ?3 AND home = @home RETURNING 1
+WHERE key = ?1 AND owner = ?2 AND token = ?3 AND placement = @placement RETURNING 1
 
 -- name: release-tx
 -- key, owner, token
 UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
-WHERE key = ? AND owner = ? AND token = ? AND home = @home
+WHERE key = ? AND owner = ? AND token = ? AND placement = @placement
 
 -- name: instance
 SELECT value FROM rowlock_meta WHERE name = 'instance'
@@ -176,10 +176,10 @@ UPDATE rowlock_floor SET floor = max(floor, ?) WHERE bucket = ?
 -- after, number of rows to read, retention in µs, that number again. It walks the primary key. The
 -- result always has the last row that was read, dead or not, from which the walk goes on.
 SELECT key, dead FROM (
-  SELECT key, home = @home AND expires_at
+  SELECT key, placement = @placement AND expires_at
     <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - p.retention / 1000 AS dead,
          row_number() OVER (ORDER BY key) AS n
-  FROM (SELECT key, home, expires_at FROM rowlock WHERE key > ? ORDER BY key LIMIT ?) AS page,
+  FROM (SELECT key, placement, expires_at FROM rowlock WHERE key > ? ORDER BY key LIMIT ?) AS page,
        (SELECT ? AS retention) AS p
 ) AS w WHERE dead OR n = ? ORDER BY key
 
@@ -187,7 +187,7 @@ SELECT key, dead FROM (
 -- keys as a JSON array, retention in µs. A row whose tokens have run out stays, because its floor
 -- would exhaust the whole bucket.
 SELECT r.key, r.token FROM json_each(?) AS j JOIN rowlock AS r ON r.key = unhex(j.value)
-WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1
+WHERE r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1
   AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- name: reap

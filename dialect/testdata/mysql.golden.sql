@@ -5,7 +5,7 @@
 SELECT /* rowlock cas-setup */ IF(VERSION() LIKE '%MariaDB%', 0, 2000)
 
 -- dialect/mysql/cas.sql: cas-look
-SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
+SELECT /* rowlock cas-look */ CASE WHEN placement <> 0 THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
             WHEN token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 3
@@ -19,18 +19,18 @@ FROM `rowlock` WHERE `key` = ?
 UPDATE /* rowlock cas-take-free */ `rowlock`
 SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
   acquired_at = UTC_TIMESTAMP(6), token = GREATEST(? - 1, @era) + 1
-WHERE `key` = ? AND home = 0 AND token = ? AND owner IS NULL
+WHERE `key` = ? AND placement = 0 AND token = ? AND owner IS NULL
 
 -- dialect/mysql/cas.sql: cas-take
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE /* rowlock cas-take */ `rowlock`
 SET owner = ?, note = ?, expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
   acquired_at = UTC_TIMESTAMP(6), token = GREATEST(? - 1, @era) + 1
-WHERE `key` = ? AND home = 0 AND token = ? AND owner = ?
+WHERE `key` = ? AND placement = 0 AND token = ? AND owner = ?
   AND TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at) = ?
   AND expires_at <= UTC_TIMESTAMP(6)
 
 -- dialect/mysql/cas.sql: cas-insert
-INSERT /* rowlock cas-insert */ INTO `rowlock` (`key`, owner, note, token, acquired_at, expires_at, home)
+INSERT /* rowlock cas-insert */ INTO `rowlock` (`key`, owner, note, token, acquired_at, expires_at, placement)
 SELECT ?, ?, ?, GREATEST(f.floor, @era) + 1, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, 0
 FROM `rowlock_floor` AS f WHERE f.bucket = ? AND f.floor < 9223372036853727231 - 1
 
@@ -48,7 +48,7 @@ UPDATE /* rowlock cas-raise */ `rowlock` SET token = GREATEST(? - 1, @era) + 1 W
    LIMIT 9223372036854775807) AS w
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = w.k
 SET r.expires_at = UTC_TIMESTAMP(6) + INTERVAL w.d MICROSECOND
-WHERE r.owner = w.o AND r.token = w.t AND r.home = 0 AND r.expires_at > UTC_TIMESTAMP(6)
+WHERE r.owner = w.o AND r.token = w.t AND r.placement = 0 AND r.expires_at > UTC_TIMESTAMP(6)
 
 -- dialect/mysql/cas.sql: cas-renew-look
 SELECT /* rowlock cas-renew-look */ j.n, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
@@ -56,11 +56,11 @@ SELECT /* rowlock cas-renew-look */ j.n, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAM
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k',
   o CHAR(32) PATH '$.o', t BIGINT PATH '$.t')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
+WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.placement = 0
 
 -- dialect/mysql/cas.sql: cas-fence
 UPDATE /* rowlock cas-fence */ `rowlock` SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0
 
 -- dialect/mysql/cas.sql: cas-floor
 SELECT /* rowlock cas-floor */ floor FROM `rowlock_floor` WHERE bucket = ?
@@ -69,14 +69,14 @@ SELECT /* rowlock cas-floor */ floor FROM `rowlock_floor` WHERE bucket = ?
 SELECT /* rowlock cas-dead */ COALESCE(MAX(r.token), -1)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
   AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 
 -- dialect/mysql/cas.sql: cas-reap
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ DELETE /* rowlock cas-reap */ r
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = 0 AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND AND r.token <= ?
+WHERE r.placement = 0 AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND AND r.token <= ?
 
 -- dialect/mysql/cas.sql: cas-drop-dead
 DELETE /* rowlock cas-drop-dead */ FROM `rowlock_queue`
@@ -86,13 +86,13 @@ WHERE `key` = ? AND waiter = ? AND alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? 
 SELECT /* rowlock doctor-dead */ count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
   CAST(coalesce(max(age), 0) AS SIGNED)
 FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
-  FROM `rowlock` WHERE home = 0 AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?) AS d
+  FROM `rowlock` WHERE placement = 0 AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?) AS d
 
 -- dialect/mysql/doctor.sql: doctor-expired
 SELECT /* rowlock doctor-expired */ `key`, LEFT(note, 384), token,
   TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
 FROM `rowlock`
-WHERE home = 0 AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?
+WHERE placement = 0 AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?
 
 -- dialect/mysql/doctor.sql: doctor-left
 SELECT /* rowlock doctor-left */ count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
@@ -101,10 +101,10 @@ FROM (SELECT TIMESTAMPDIFF(MICROSECOND, @column, UTC_TIMESTAMP(6)) AS age
   FROM @table WHERE @column <= UTC_TIMESTAMP(6) LIMIT ?) AS d
 
 -- dialect/mysql/doctor.sql: doctor-waits
-SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.`key`, LEFT(w.note, 384), w.process,
+SELECT /* rowlock doctor-waits */ w.caller, h.caller AS holder, w.`key`, LEFT(w.note, 384), w.process,
   TIMESTAMPDIFF(MICROSECOND, w.since, UTC_TIMESTAMP(6)) AS waited
 FROM `rowlock_wait` AS w
-JOIN `rowlock` AS r ON r.`key` = w.`key` AND r.home = 0
+JOIN `rowlock` AS r ON r.`key` = w.`key` AND r.placement = 0
   AND r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AND (r.token = w.awaits
     OR r.token = -w.awaits AND r.expires_at < '9999-01-01 00:00:00')
 JOIN `rowlock_wait` AS h ON h.`key` = r.`key` AND h.token = r.token AND h.process = w.process
@@ -192,7 +192,7 @@ r.expires_at <= UTC_TIMESTAMP(6)
 
 -- dialect/mysql/evict.sql: await-expired
 SELECT /* rowlock await-expired */ 1 FROM `rowlock` AS r
-  WHERE r.`key` = ? AND r.home = 0 AND r.owner IS NOT NULL AND @late
+  WHERE r.`key` = ? AND r.placement = 0 AND r.owner IS NOT NULL AND @late
   FOR UPDATE /*!80000 OF r */
 
 -- dialect/mysql/evict.sql: evict-mysql
@@ -208,7 +208,7 @@ LEFT JOIN performance_schema.events_transactions_current AS x ON x.THREAD_ID = t
   AND x.STATE = 'ACTIVE'
 WHERE w.PROCESSLIST_ID = ? AND NOT t.THREAD_ID <=> w.THREAD_ID
   AND EXISTS (SELECT 1 FROM `rowlock` AS r
-    WHERE r.`key` = ? AND r.home = 0 AND r.owner IS NOT NULL AND @late)
+    WHERE r.`key` = ? AND r.placement = 0 AND r.owner IS NOT NULL AND @late)
 GROUP BY t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_TIME
 
 -- dialect/mysql/evict.sql: evict-mariadb
@@ -224,31 +224,31 @@ LEFT JOIN information_schema.PROCESSLIST AS p ON p.ID = t.trx_mysql_thread_id
 WHERE w.trx_mysql_thread_id = ?
   AND (t.trx_requested_lock_id IS NULL OR t.trx_requested_lock_id <> d.blocking_lock_id)
   AND EXISTS (SELECT 1 FROM `rowlock` AS r
-    WHERE r.`key` = ? AND r.home = 0 AND r.owner IS NOT NULL AND @late)
+    WHERE r.`key` = ? AND r.placement = 0 AND r.owner IS NOT NULL AND @late)
 
 -- dialect/mysql/evict.sql: may-evict-mariadb
 SELECT /* rowlock may-evict-mariadb */ (SELECT COUNT(*) FROM information_schema.INNODB_TRX)
   + (SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS)
 
 -- dialect/mysql/force.sql: force-lock
-SELECT /* rowlock force-lock */ owner, token, LEFT(note, 384) FROM `rowlock` WHERE `key` = ? AND home = 0 AND owner IS NOT NULL
+SELECT /* rowlock force-lock */ owner, token, LEFT(note, 384) FROM `rowlock` WHERE `key` = ? AND placement = 0 AND owner IS NOT NULL
 FOR UPDATE
 
--- dialect/mysql/force.sql: force-home
-SELECT /* rowlock force-home */ COUNT(*) FROM `rowlock` WHERE `key` = ? AND home <> 0
+-- dialect/mysql/force.sql: force-placement
+SELECT /* rowlock force-placement */ COUNT(*) FROM `rowlock` WHERE `key` = ? AND placement <> 0
 
 -- dialect/mysql/force.sql: force-end
 UPDATE /* rowlock force-end */ `rowlock` SET owner = NULL, note = '', token = LEAST(?, 9223372036853727231),
   expires_at = UTC_TIMESTAMP(6)
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0
 
 -- dialect/mysql/force.sql: force-lock-bad
 SELECT /* rowlock force-lock-bad */ `key` FROM `rowlock` WHERE `key` = ? FOR UPDATE
 
 -- dialect/mysql/force.sql: force-repair
 UPDATE /* rowlock force-repair */ `rowlock` SET owner = NULL, note = '', token = ?, acquired_at = UTC_TIMESTAMP(6),
-  expires_at = UTC_TIMESTAMP(6), home = 0
-WHERE `key` = ? AND (home = 0 OR home IS NULL OR home < -1)
+  expires_at = UTC_TIMESTAMP(6), placement = 0
+WHERE `key` = ? AND (placement = 0 OR placement IS NULL OR placement < -1)
 
 -- dialect/mysql/force.sql: force-tickets
 DELETE /* rowlock force-tickets */ FROM `rowlock_queue`
@@ -284,7 +284,7 @@ WHERE `key` = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000
 ORDER BY `at` DESC, id DESC LIMIT ?
 
 -- dialect/mysql/graph.sql: wait-note
-INSERT /* rowlock wait-note */ INTO `rowlock_wait` (chain, `key`, token, awaits, process, note, since, alive_until)
+INSERT /* rowlock wait-note */ INTO `rowlock_wait` (caller, `key`, token, awaits, process, note, since, alive_until)
 SELECT UNHEX(j.o), UNHEX(j.k), GREATEST(j.t, 0),
   CASE WHEN j.t > 0 THEN 0 ELSE COALESCE((SELECT CASE j.t WHEN 0 THEN r.token ELSE -r.token END
     FROM `rowlock` AS r WHERE r.`key` = UNHEX(j.k)), 0) END, ?, ?, UTC_TIMESTAMP(6) - INTERVAL j.d MICROSECOND,
@@ -299,30 +299,30 @@ ON DUPLICATE KEY UPDATE `rowlock_wait`.awaits = VALUES(awaits), `rowlock_wait`.a
 DELETE /* rowlock wait-erase */ e FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o',
   t BIGINT PATH '$.t')) AS j
 STRAIGHT_JOIN `rowlock_wait` AS e FORCE INDEX (PRIMARY)
-  ON e.chain = UNHEX(j.o) AND e.`key` = UNHEX(j.k) AND e.token = GREATEST(j.t, 0)
+  ON e.caller = UNHEX(j.o) AND e.`key` = UNHEX(j.k) AND e.token = GREATEST(j.t, 0)
 
 -- dialect/mysql/graph.sql: wait-edges
 WITH /* rowlock wait-edges */ RECURSIVE reached AS (
-  SELECT CAST(UNHEX(j.c) AS BINARY(16)) AS chain
+  SELECT CAST(UNHEX(j.c) AS BINARY(16)) AS caller
   FROM JSON_TABLE(?, '$[*]' COLUMNS (c CHAR(32) PATH '$')) AS j
   UNION
-  SELECT h.chain FROM reached AS f
-  JOIN `rowlock_wait` AS w ON w.chain = f.chain AND w.token = 0
+  SELECT h.caller FROM reached AS f
+  JOIN `rowlock_wait` AS w ON w.caller = f.caller AND w.token = 0
     AND w.alive_until > UTC_TIMESTAMP(6)
-  JOIN `rowlock` AS r ON r.`key` = w.`key` AND r.home = 0
+  JOIN `rowlock` AS r ON r.`key` = w.`key` AND r.placement = 0
     AND r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AND (r.token = w.awaits
       OR r.token = -w.awaits AND r.expires_at < '9999-01-01 00:00:00')
   JOIN `rowlock_wait` AS h ON h.`key` = r.`key` AND h.token = r.token AND h.process = w.process
     AND h.alive_until > UTC_TIMESTAMP(6)
 )
-SELECT w.chain, h.chain AS holder, w.`key`, r.token, LEFT(w.note, 384),
+SELECT w.caller, h.caller AS holder, w.`key`, r.token, LEFT(w.note, 384),
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', w.since) AS since,
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', w.alive_until) AS expires,
   TIMESTAMPDIFF(MICROSECOND, w.since, UTC_TIMESTAMP(6)) AS waited
 FROM reached AS f
-JOIN `rowlock_wait` AS w ON w.chain = f.chain AND w.token = 0 AND w.process = ?
+JOIN `rowlock_wait` AS w ON w.caller = f.caller AND w.token = 0 AND w.process = ?
   AND w.alive_until > UTC_TIMESTAMP(6)
-JOIN `rowlock` AS r ON r.`key` = w.`key` AND r.home = 0
+JOIN `rowlock` AS r ON r.`key` = w.`key` AND r.placement = 0
   AND r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AND (r.token = w.awaits
     OR r.token = -w.awaits AND r.expires_at < '9999-01-01 00:00:00')
 JOIN `rowlock_wait` AS h ON h.`key` = r.`key` AND h.token = r.token AND h.process = w.process
@@ -341,40 +341,40 @@ WHERE alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 UPDATE /* rowlock group-take */ `rowlock` FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(token + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = 0
+WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND placement = 0
   AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
   AND token >= ? AND token < ? AND token % 1099511627776 < 1099511627775 AND token < 9223372036853727231
 LIMIT 1
 
 -- dialect/mysql/group.sql: group-look
-SELECT /* rowlock group-look */ home, token, COALESCE(owner = ?, 0) AND expires_at > UTC_TIMESTAMP(6) AS mine,
+SELECT /* rowlock group-look */ placement, token, COALESCE(owner = ?, 0) AND expires_at > UTC_TIMESTAMP(6) AS mine,
        owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) AS held, LEFT(note, 384),
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining
 FROM `rowlock` WHERE `key` = ?
 
 -- dialect/mysql/group.sql: group-confirm
 UPDATE /* rowlock group-confirm */ `rowlock` SET acquired_at = UTC_TIMESTAMP(6)
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND expires_at > UTC_TIMESTAMP(6)
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0 AND expires_at > UTC_TIMESTAMP(6)
 
 -- dialect/mysql/group.sql: group-raise
-INSERT /* rowlock group-raise */ INTO `rowlock` (`key`, home, token, note, acquired_at, expires_at)
+INSERT /* rowlock group-raise */ INTO `rowlock` (`key`, placement, token, note, acquired_at, expires_at)
   VALUES (?, ?, ?, '', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
-ON DUPLICATE KEY UPDATE home = IF(token < VALUES(token), VALUES(home), home),
+ON DUPLICATE KEY UPDATE placement = IF(token < VALUES(token), VALUES(placement), placement),
   owner = IF(token < VALUES(token), NULL, owner),
   note = IF(token < VALUES(token), '', note),
     expires_at = IF(token < VALUES(token), VALUES(expires_at), expires_at),
   token = GREATEST(token, VALUES(token))
 
 -- dialect/mysql/group.sql: group-seal
-UPDATE /* rowlock group-seal */ `rowlock` SET home = -2, owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
+UPDATE /* rowlock group-seal */ `rowlock` SET placement = -2, owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0
 
 -- dialect/mysql/group.sql: group-record
-SELECT /* rowlock group-record */ home, token FROM `rowlock` WHERE `key` = ?
+SELECT /* rowlock group-record */ placement, token FROM `rowlock` WHERE `key` = ?
 
 -- dialect/mysql/group.sql: group-records
-SELECT /* rowlock group-records */ `key`, home, token FROM `rowlock`
-WHERE `key` > ? AND (home = 0 AND token >= 1099511627776 OR home = -2)
+SELECT /* rowlock group-records */ `key`, placement, token FROM `rowlock`
+WHERE `key` > ? AND (placement = 0 AND token >= 1099511627776 OR placement = -2)
 ORDER BY `key` LIMIT ?
 
 -- dialect/mysql/group.sql: group-arrived
@@ -474,7 +474,7 @@ STRAIGHT_JOIN `rowlock_hold` AS h FORCE INDEX (PRIMARY) ON h.`key` = UNHEX(j.k)
 -- dialect/mysql/hold.sql: hold-evict
 UPDATE /* rowlock hold-evict */ `rowlock` SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM `rowlock`
-  WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 FOR UPDATE SKIP LOCKED) AS d)
+  WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0 FOR UPDATE SKIP LOCKED) AS d)
 
 -- dialect/mysql/hold.sql: hold-table
 `rowlock_hold`
@@ -635,7 +635,7 @@ UPDATE /* rowlock apply-any-within */ (SELECT d.*, COUNT(*) OVER () AS total
                 t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
                 c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
               STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-              WHERE r.home = 0 AND r.token = j.t
+              WHERE r.placement = 0 AND r.token = j.t
                 AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
               LIMIT ? FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.total = ?
@@ -656,7 +656,7 @@ UPDATE /* rowlock apply-within */ (SELECT j.n, r.`key` AS k, UNHEX(j.o) AS owner
           t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
           c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
         STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-        WHERE r.home = 0 AND r.token = j.t AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+        WHERE r.placement = 0 AND r.token = j.t AND r.token BETWEEN 0 AND 9223372036853727231 - 1
           AND r.owner = UNHEX(j.f)
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
@@ -666,15 +666,15 @@ SET r.owner = mine.owner, r.note = mine.note, r.token = GREATEST(r.token, @era) 
   + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n)) MICROSECOND
 
 -- dialect/mysql/move.sql: depart
-UPDATE /* rowlock depart */ `rowlock` SET home = ?, token = ?, owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
+UPDATE /* rowlock depart */ `rowlock` SET placement = ?, token = ?, owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0
 
 -- dialect/mysql/move.sql: return
-UPDATE /* rowlock return */ `rowlock` SET home = 0, token = ?, owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
-WHERE `key` = ? AND home = ? AND token >= ? AND token < ?
+UPDATE /* rowlock return */ `rowlock` SET placement = 0, token = ?, owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
+WHERE `key` = ? AND placement = ? AND token >= ? AND token < ?
 
 -- dialect/mysql/move.sql: recall
-INSERT /* rowlock recall */ INTO `rowlock` (`key`, home, token, note, acquired_at, expires_at)
+INSERT /* rowlock recall */ INTO `rowlock` (`key`, placement, token, note, acquired_at, expires_at)
 SELECT p.k, p.h, IF(p.h = 0, GREATEST(f.floor, p.t), p.t), '', UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6)
 FROM (SELECT CAST(? AS BINARY) AS k, CAST(? AS SIGNED) AS h, CAST(? AS SIGNED) AS t)
@@ -682,18 +682,18 @@ FROM (SELECT CAST(? AS BINARY) AS k, CAST(? AS SIGNED) AS h, CAST(? AS SIGNED) A
 WHERE p.h = 0 OR f.floor < p.t OR (SELECT COUNT(*) FROM `rowlock` AS r FORCE INDEX (PRIMARY)
   WHERE r.`key` = p.k) = 1
 /*M! LOCK IN SHARE MODE */ /*!80000 FOR SHARE OF f */
-ON DUPLICATE KEY UPDATE home = IF(`rowlock`.token < p.t, p.h, `rowlock`.home),
+ON DUPLICATE KEY UPDATE placement = IF(`rowlock`.token < p.t, p.h, `rowlock`.placement),
   owner = IF(`rowlock`.token < p.t, NULL, `rowlock`.owner),
   note = IF(`rowlock`.token < p.t, '', `rowlock`.note),
     expires_at = IF(`rowlock`.token < p.t, UTC_TIMESTAMP(6), `rowlock`.expires_at),
   token = GREATEST(`rowlock`.token, p.t)
 
--- dialect/mysql/move.sql: confirm-home
-UPDATE /* rowlock confirm-home */ `rowlock` SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND
-  WHERE `key` = ? AND home = ? AND token >= ? AND token < ?
+-- dialect/mysql/move.sql: confirm-placement
+UPDATE /* rowlock confirm-placement */ `rowlock` SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND
+  WHERE `key` = ? AND placement = ? AND token >= ? AND token < ?
 
 -- dialect/mysql/move.sql: fence-at
-SELECT /* rowlock fence-at */ token FROM `rowlock` WHERE `key` = ? AND home = ? AND token BETWEEN ? AND ? FOR UPDATE
+SELECT /* rowlock fence-at */ token FROM `rowlock` WHERE `key` = ? AND placement = ? AND token BETWEEN ? AND ? FOR UPDATE
 
 -- dialect/mysql/move.sql: fence-at-token
 UPDATE /* rowlock fence-at-token */ `rowlock` SET token = ? WHERE `key` = ?
@@ -780,7 +780,7 @@ WITH /* rowlock places */ want AS (
   WHERE q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
 )
 SELECT w.n,
-       CASE WHEN r.home <> 0 THEN 4
+       CASE WHEN r.placement <> 0 THEN 4
             WHEN r.owner = w.o AND r.expires_at > UTC_TIMESTAMP(6) THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) THEN 0
             ELSE 2 END AS state,
@@ -795,7 +795,7 @@ LEFT JOIN line AS q ON q.`key` = w.k AND q.waiter = w.o
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE /* rowlock claim-update */ `rowlock` FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = 0 AND owner IS NULL
+WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND placement = 0 AND owner IS NULL
   AND token BETWEEN 0 AND 9223372036853727231 - 1
   AND NOT EXISTS (SELECT 1 FROM `rowlock_queue` AS q FORCE INDEX (PRIMARY)
                   WHERE q.`key` = ? AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6))
@@ -803,7 +803,7 @@ LIMIT 1
 
 -- dialect/mysql/queue.sql: claim-ticket
 UPDATE /* rowlock claim-ticket */ (SELECT `key` AS k FROM `rowlock`
-        WHERE `key` = ? AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
+        WHERE `key` = ? AND placement = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
           AND token BETWEEN 0 AND 9223372036853727231 - 1
         LIMIT 1 FOR UPDATE SKIP LOCKED) AS free
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = free.k
@@ -815,7 +815,7 @@ SET r.token = LAST_INSERT_ID(GREATEST(r.token, @era) + 1), r.owner = ?, r.note =
 WHERE q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
 
 -- dialect/mysql/queue.sql: claim-make
-INSERT /* rowlock claim-make */ INTO `rowlock` (`key`, owner, token, acquired_at, expires_at, home)
+INSERT /* rowlock claim-make */ INTO `rowlock` (`key`, owner, token, acquired_at, expires_at, placement)
 SELECT ?, NULL, f.floor, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 0
 FROM `rowlock_floor` AS f WHERE f.bucket = ? AND f.floor < 9223372036853727231
   AND NOT EXISTS (SELECT 1 FROM `rowlock` AS r WHERE r.`key` = ?)
@@ -828,7 +828,7 @@ SET r.token = LAST_INSERT_ID(GREATEST(r.token, @era) + 1), r.owner = q.waiter, r
   r.acquired_at = UTC_TIMESTAMP(6),
     r.expires_at = UTC_TIMESTAMP(6) + INTERVAL q.ttl MICROSECOND, q.`rank` = NULL,
       q.alive_until = UTC_TIMESTAMP(6)
-WHERE r.`key` = ? AND r.owner = ? AND ? IN (r.token, 0) AND r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE r.`key` = ? AND r.owner = ? AND ? IN (r.token, 0) AND r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
   AND q.`rank` IS NOT NULL AND q.alive_until > UTC_TIMESTAMP(6)
 
 -- dialect/mysql/queue.sql: queue-dead
@@ -844,26 +844,26 @@ STRAIGHT_JOIN `rowlock_queue` AS q FORCE INDEX (PRIMARY) ON q.`key` = UNHEX(j.k)
 WHERE q.alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 
 -- dialect/mysql/shared.sql: share
-INSERT /* rowlock share */ INTO `rowlock_member` (`key`, team, owner, note, joined_at, expires_at)
+INSERT /* rowlock share */ INTO `rowlock_member` (`key`, reader_group, owner, note, joined_at, expires_at)
 SELECT r.`key`, r.owner, UNHEX(j.o), ?, UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6) + INTERVAL j.d + 0 * LAST_INSERT_ID(r.token) MICROSECOND
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
   o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+WHERE r.placement = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
   AND COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, MIN(w.joined_at), UTC_TIMESTAMP(6)) % 11000000 < 10000000
-      FROM `rowlock_member` AS w WHERE w.`key` = r.`key` AND w.team = UNHEX('00000000000000000000000000000000')
+      FROM `rowlock_member` AS w WHERE w.`key` = r.`key` AND w.reader_group = UNHEX('00000000000000000000000000000000')
         AND w.expires_at > UTC_TIMESTAMP(6)), 0) = 0
 /*M! LOCK IN SHARE MODE SKIP LOCKED */ /*!80000 FOR SHARE OF r SKIP LOCKED */
 
 -- dialect/mysql/shared.sql: share-one
-INSERT /* rowlock share-one */ INTO `rowlock_member` (`key`, team, owner, note, joined_at, expires_at)
+INSERT /* rowlock share-one */ INTO `rowlock_member` (`key`, reader_group, owner, note, joined_at, expires_at)
 SELECT r.`key`, r.owner, ?, ?, UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6) + INTERVAL ? + 0 * LAST_INSERT_ID(r.token) MICROSECOND
 FROM `rowlock` AS r FORCE INDEX (PRIMARY)
-WHERE r.`key` = ? AND r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+WHERE r.`key` = ? AND r.placement = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
   AND COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, MIN(w.joined_at), UTC_TIMESTAMP(6)) % 11000000 < 10000000
-      FROM `rowlock_member` AS w WHERE w.`key` = r.`key` AND w.team = UNHEX('00000000000000000000000000000000')
+      FROM `rowlock_member` AS w WHERE w.`key` = r.`key` AND w.reader_group = UNHEX('00000000000000000000000000000000')
         AND w.expires_at > UTC_TIMESTAMP(6)), 0) = 0
 /*M! LOCK IN SHARE MODE SKIP LOCKED */ /*!80000 FOR SHARE OF r SKIP LOCKED */
 ON DUPLICATE KEY UPDATE
@@ -871,84 +871,84 @@ ON DUPLICATE KEY UPDATE
 
 -- dialect/mysql/shared.sql: member-look
 SELECT /* rowlock member-look */ r.`key`,
-  (SELECT COUNT(*) FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.team = r.owner
+  (SELECT COUNT(*) FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.reader_group = r.owner
     AND m.expires_at > UTC_TIMESTAMP(6)),
   COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), MAX(m.expires_at))
-    FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.team = r.owner), 0),
-  COALESCE((SELECT LEFT(m.note, 384) FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.team = r.owner
+    FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.reader_group = r.owner), 0),
+  COALESCE((SELECT LEFT(m.note, 384) FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.reader_group = r.owner
     ORDER BY m.expires_at DESC LIMIT 1), ''),
   COALESCE((SELECT TIMESTAMPDIFF(MICROSECOND, MIN(w.joined_at), UTC_TIMESTAMP(6)) % 11000000 < 10000000
-    FROM `rowlock_member` AS w WHERE w.`key` = r.`key` AND w.team = UNHEX('00000000000000000000000000000000')
+    FROM `rowlock_member` AS w WHERE w.`key` = r.`key` AND w.reader_group = UNHEX('00000000000000000000000000000000')
       AND w.expires_at > UTC_TIMESTAMP(6)), 0)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+WHERE r.placement = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
 
 -- dialect/mysql/shared.sql: member-others
 SELECT /* rowlock member-others */ r.`key`, EXISTS (SELECT 1 FROM `rowlock_member` AS w WHERE w.`key` = r.`key`
-  AND w.team = UNHEX('00000000000000000000000000000000') AND w.expires_at > UTC_TIMESTAMP(6))
+  AND w.reader_group = UNHEX('00000000000000000000000000000000') AND w.expires_at > UTC_TIMESTAMP(6))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+WHERE r.placement = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
   AND (SELECT COUNT(*) FROM `rowlock_member` AS m FORCE INDEX (PRIMARY)
-    WHERE m.`key` = r.`key` AND m.team = r.owner AND m.expires_at > UTC_TIMESTAMP(6)) = 0
+    WHERE m.`key` = r.`key` AND m.reader_group = r.owner AND m.expires_at > UTC_TIMESTAMP(6)) = 0
 
 -- dialect/mysql/shared.sql: member-find
-SELECT /* rowlock member-find */ m.`key`, m.owner, m.team FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
+SELECT /* rowlock member-find */ m.`key`, m.owner, m.reader_group FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
   o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY)
   ON m.`key` = UNHEX(j.k) AND m.owner = UNHEX(j.o)
-WHERE m.team <> UNHEX('00000000000000000000000000000000')
+WHERE m.reader_group <> UNHEX('00000000000000000000000000000000')
 
 -- dialect/mysql/shared.sql: member-renew
-UPDATE /* rowlock member-renew */ (SELECT m.`key` AS k, m.team, m.owner, j.d AS ttl
+UPDATE /* rowlock member-renew */ (SELECT m.`key` AS k, m.reader_group, m.owner, j.d AS ttl
         FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
   o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
         STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY) ON m.`key` = UNHEX(j.k)
-          AND m.team = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
+          AND m.reader_group = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
           AND m.owner = UNHEX(j.o)
         WHERE m.expires_at > UTC_TIMESTAMP(6)
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF m */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY)
-  ON m.`key` = mine.k AND m.team = mine.team AND m.owner = mine.owner
+  ON m.`key` = mine.k AND m.reader_group = mine.reader_group AND m.owner = mine.owner
 SET m.expires_at = UTC_TIMESTAMP(6) + INTERVAL mine.ttl MICROSECOND
 
 -- dialect/mysql/shared.sql: member-left
-SELECT /* rowlock member-left */ m.`key`, m.owner, m.team, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.expires_at)
+SELECT /* rowlock member-left */ m.`key`, m.owner, m.reader_group, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.expires_at)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
   o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY) ON m.`key` = UNHEX(j.k)
-  AND m.team = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
+  AND m.reader_group = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
   AND m.owner = UNHEX(j.o)
 
 -- dialect/mysql/shared.sql: member-leave
 DELETE /* rowlock member-leave */ m FROM (SELECT d.*, COUNT(*) OVER () AS n
-        FROM (SELECT m.`key` AS k, m.team, m.owner
+        FROM (SELECT m.`key` AS k, m.reader_group, m.owner
               FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$.k',
   o CHAR(32) CHARACTER SET latin1 PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
               STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY) ON m.`key` = UNHEX(j.k)
-                AND m.team = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
+                AND m.reader_group = UNHEX(CONCAT('726F776C6F636B54', LPAD(HEX(j.t), 16, '0')))
                 AND m.owner = UNHEX(j.o)
               LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF m */) AS d) AS mine
 STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY)
-  ON m.`key` = mine.k AND m.team = mine.team AND m.owner = mine.owner AND mine.n = ?
+  ON m.`key` = mine.k AND m.reader_group = mine.reader_group AND m.owner = mine.owner AND mine.n = ?
 
 -- dialect/mysql/shared.sql: member-leave-one
-DELETE /* rowlock member-leave-one */ FROM `rowlock_member` WHERE `key` = ? AND team = ? AND owner = ?
+DELETE /* rowlock member-leave-one */ FROM `rowlock_member` WHERE `key` = ? AND reader_group = ? AND owner = ?
 
 -- dialect/mysql/shared.sql: member-rest
 SELECT /* rowlock member-rest */ 1 FROM `rowlock_member` FORCE INDEX (PRIMARY)
-WHERE `key` = ? AND team = ? AND expires_at > UTC_TIMESTAMP(6) LIMIT 1
+WHERE `key` = ? AND reader_group = ? AND expires_at > UTC_TIMESTAMP(6) LIMIT 1
 
 -- dialect/mysql/shared.sql: member-leave-tx
-DELETE /* rowlock member-leave-tx */ FROM `rowlock_member` WHERE `key` = ? AND team = ? AND owner = ?
+DELETE /* rowlock member-leave-tx */ FROM `rowlock_member` WHERE `key` = ? AND reader_group = ? AND owner = ?
 
 -- dialect/mysql/shared.sql: member-dead
-SELECT /* rowlock member-dead */ `key`, owner, team FROM `rowlock_member`
+SELECT /* rowlock member-dead */ `key`, owner, reader_group FROM `rowlock_member`
 WHERE expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND LIMIT ?
 
 -- dialect/mysql/shared.sql: wish
-INSERT /* rowlock wish */ INTO `rowlock_member` (`key`, team, owner, joined_at, expires_at)
+INSERT /* rowlock wish */ INTO `rowlock_member` (`key`, reader_group, owner, joined_at, expires_at)
 SELECT UNHEX(j.k), UNHEX('00000000000000000000000000000000'), ?, UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
@@ -960,55 +960,55 @@ ON DUPLICATE KEY UPDATE
 -- dialect/mysql/shared.sql: unwish
 DELETE /* rowlock unwish */ m FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
 STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY)
-  ON m.`key` = UNHEX(j.k) AND m.team = UNHEX('00000000000000000000000000000000') AND m.owner = ?
+  ON m.`key` = UNHEX(j.k) AND m.reader_group = UNHEX('00000000000000000000000000000000') AND m.owner = ?
 
--- dialect/mysql/shared.sql: team-lock
-SELECT /* rowlock team-lock */ owner FROM `rowlock`
-WHERE `key` = ? AND home = 0 AND owner IS NOT NULL AND expires_at = '9999-01-01 00:00:00'
+-- dialect/mysql/shared.sql: readers-lock
+SELECT /* rowlock readers-lock */ owner FROM `rowlock`
+WHERE `key` = ? AND placement = 0 AND owner IS NOT NULL AND expires_at = '9999-01-01 00:00:00'
 FOR UPDATE SKIP LOCKED
 
--- dialect/mysql/shared.sql: team-clear
-DELETE /* rowlock team-clear */ FROM `rowlock_member` WHERE `key` = ? AND team = ? AND expires_at <= UTC_TIMESTAMP(6)
+-- dialect/mysql/shared.sql: readers-clear
+DELETE /* rowlock readers-clear */ FROM `rowlock_member` WHERE `key` = ? AND reader_group = ? AND expires_at <= UTC_TIMESTAMP(6)
 
--- dialect/mysql/shared.sql: team-left
-SELECT /* rowlock team-left */ 1 FROM `rowlock_member` WHERE `key` = ? AND team = ? LIMIT 1 LOCK IN SHARE MODE
+-- dialect/mysql/shared.sql: readers-left
+SELECT /* rowlock readers-left */ 1 FROM `rowlock_member` WHERE `key` = ? AND reader_group = ? LIMIT 1 LOCK IN SHARE MODE
 
--- dialect/mysql/shared.sql: team-end
-UPDATE /* rowlock team-end */ `rowlock` SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
-WHERE `key` = ? AND owner = ? AND home = 0
+-- dialect/mysql/shared.sql: readers-end
+UPDATE /* rowlock readers-end */ `rowlock` SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
+WHERE `key` = ? AND owner = ? AND placement = 0
 
--- dialect/mysql/shared.sql: team-make
-UPDATE /* rowlock team-make */ `rowlock` SET owner = ?, expires_at = '9999-01-01 00:00:00'
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND expires_at > UTC_TIMESTAMP(6)
+-- dialect/mysql/shared.sql: readers-make
+UPDATE /* rowlock readers-make */ `rowlock` SET owner = ?, expires_at = '9999-01-01 00:00:00'
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0 AND expires_at > UTC_TIMESTAMP(6)
 
--- dialect/mysql/shared.sql: team-first
-INSERT /* rowlock team-first */ INTO `rowlock_member` (`key`, team, owner, note, joined_at, expires_at)
+-- dialect/mysql/shared.sql: readers-first
+INSERT /* rowlock readers-first */ INTO `rowlock_member` (`key`, reader_group, owner, note, joined_at, expires_at)
 SELECT r.`key`, r.owner, ?, r.note, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 FROM `rowlock` AS r WHERE r.`key` = ? AND r.owner = ?
 
--- dialect/mysql/shared.sql: team-idle
-SELECT /* rowlock team-idle */ r.`key` FROM `rowlock` AS r
-WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
-  AND NOT EXISTS (SELECT 1 FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.team = r.owner
+-- dialect/mysql/shared.sql: readers-idle
+SELECT /* rowlock readers-idle */ r.`key` FROM `rowlock` AS r
+WHERE r.placement = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00'
+  AND NOT EXISTS (SELECT 1 FROM `rowlock_member` AS m WHERE m.`key` = r.`key` AND m.reader_group = r.owner
     AND m.expires_at > UTC_TIMESTAMP(6))
 LIMIT ?
 
--- dialect/mysql/shared.sql: team-fence
-SELECT /* rowlock team-fence */ 1 FROM `rowlock` WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
+-- dialect/mysql/shared.sql: readers-fence
+SELECT /* rowlock readers-fence */ 1 FROM `rowlock` WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0
 LOCK IN SHARE MODE
 
--- dialect/mysql/shared.sql: late-team
+-- dialect/mysql/shared.sql: late-readers
 r.expires_at = '9999-01-01 00:00:00' AND NOT EXISTS (SELECT 1 FROM `rowlock_member` AS m
-  WHERE m.`key` = r.`key` AND m.team = r.owner AND m.expires_at > UTC_TIMESTAMP(6))
+  WHERE m.`key` = r.`key` AND m.reader_group = r.owner AND m.expires_at > UTC_TIMESTAMP(6))
 
 -- dialect/mysql/shared.sql: force-members
-DELETE /* rowlock force-members */ FROM `rowlock_member` WHERE `key` = ? AND team = ?
+DELETE /* rowlock force-members */ FROM `rowlock_member` WHERE `key` = ? AND reader_group = ?
 
 -- dialect/mysql/statements.sql: acquire-update
 /*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */ UPDATE /* rowlock acquire-update */ `rowlock` FORCE INDEX (PRIMARY)
 SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND home = 0 AND owner IS NULL
+WHERE `key` >= ? AND `key` < CONCAT(?, 0x00) AND placement = 0 AND owner IS NULL
   AND token BETWEEN 0 AND 9223372036853727231 - 1
 LIMIT 1
 
@@ -1016,12 +1016,12 @@ LIMIT 1
 UPDATE /* rowlock acquire-expired */ `rowlock` SET token = LAST_INSERT_ID(GREATEST(token, @era) + 1), owner = ?, note = ?,
   acquired_at = UTC_TIMESTAMP(6), expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 WHERE `key` = (SELECT k FROM (SELECT `key` AS k FROM `rowlock`
-  WHERE `key` = ? AND home = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
+  WHERE `key` = ? AND placement = 0 AND (owner IS NULL OR expires_at <= UTC_TIMESTAMP(6))
     AND token BETWEEN 0 AND 9223372036853727231 - 1
   FOR UPDATE SKIP LOCKED) AS d)
 
 -- dialect/mysql/statements.sql: acquire-insert
-INSERT /* rowlock acquire-insert */ INTO `rowlock` (`key`, owner, note, token, acquired_at, expires_at, home)
+INSERT /* rowlock acquire-insert */ INTO `rowlock` (`key`, owner, note, token, acquired_at, expires_at, placement)
 SELECT ?, ?, ?, LAST_INSERT_ID(GREATEST(f.floor, @era) + 1), UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND, 0
 FROM `rowlock_floor` AS f WHERE f.bucket = ? AND f.floor < 9223372036853727231
@@ -1032,7 +1032,7 @@ LOCK IN SHARE MODE
 SELECT /* rowlock seize */ 1 FROM `rowlock` WHERE `key` = ? FOR UPDATE SKIP LOCKED
 
 -- dialect/mysql/statements.sql: look
-SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
+SELECT /* rowlock look */ CASE WHEN placement <> 0 THEN 4
             WHEN owner = ? AND expires_at > UTC_TIMESTAMP(6) THEN 7
             WHEN owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) THEN 0
             WHEN token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 3
@@ -1042,7 +1042,7 @@ SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
 FROM `rowlock` WHERE `key` = ?
 
 -- dialect/mysql/statements.sql: rows
-SELECT /* rowlock rows */ j.n, r.home = 0 AS home, r.owner, r.token, LEFT(r.note, 384),
+SELECT /* rowlock rows */ j.n, r.placement = 0 AS placement, r.owner, r.token, LEFT(r.note, 384),
   TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
   k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
@@ -1057,7 +1057,7 @@ UPDATE /* rowlock apply */ (SELECT j.n, r.`key` AS k, UNHEX(NULLIF(j.o, '')) AS 
           t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
           c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
         STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-        WHERE r.home = 0 AND r.token = j.t
+        WHERE r.placement = 0 AND r.token = j.t
           AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
             OR r.owner = UNHEX(j.f))
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
@@ -1069,10 +1069,10 @@ SET r.owner = mine.owner, r.note = mine.note,
   + INTERVAL mine.ttl + 0 * LENGTH(@rowlock_done := CONCAT(@rowlock_done, ' ', mine.n)) MICROSECOND
 
 -- dialect/mysql/statements.sql: applied
-SELECT /* rowlock applied */ 0 AS n, 0 AS home, NULL AS owner, 0 AS token, COALESCE(@rowlock_done, '') AS note,
+SELECT /* rowlock applied */ 0 AS n, 0 AS placement, NULL AS owner, 0 AS token, COALESCE(@rowlock_done, '') AS note,
   0 AS remaining
 UNION ALL
-SELECT j.n, r.home = 0, r.owner, r.token, LEFT(r.note, 384),
+SELECT j.n, r.placement = 0, r.owner, r.token, LEFT(r.note, 384),
   TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at)
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY,
   k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
@@ -1086,7 +1086,7 @@ UPDATE /* rowlock apply-all */ (SELECT d.*, COUNT(*) OVER () AS n
                 t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
                 c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
               STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-              WHERE r.home = 0 AND r.token = j.t
+              WHERE r.placement = 0 AND r.token = j.t
                 AND (j.f = '' AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
                   OR r.owner = UNHEX(j.f))
               LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
@@ -1105,7 +1105,7 @@ UPDATE /* rowlock apply-any */ (SELECT d.*, COUNT(*) OVER () AS total
                 t BIGINT PATH '$[2]', o VARCHAR(32) CHARACTER SET latin1 PATH '$[3]',
                 c VARCHAR(768) CHARACTER SET latin1 PATH '$[4]', d BIGINT PATH '$[5]')) AS j
               STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-              WHERE r.home = 0 AND r.token = j.t
+              WHERE r.placement = 0 AND r.token = j.t
                 AND (r.owner IS NULL OR r.expires_at <= UTC_TIMESTAMP(6))
               LIMIT ? FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS d) AS mine
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k AND mine.total = ?
@@ -1116,7 +1116,7 @@ SET r.owner = mine.owner, r.note = mine.note, r.token = GREATEST(r.token, @era) 
     + 0 * LAST_INSERT_ID(mine.n) MICROSECOND
 
 -- dialect/mysql/statements.sql: create
-INSERT /* rowlock create */ INTO `rowlock` (`key`, owner, note, token, acquired_at, expires_at, home)
+INSERT /* rowlock create */ INTO `rowlock` (`key`, owner, note, token, acquired_at, expires_at, placement)
 SELECT UNHEX(j.k), UNHEX(NULLIF(j.o, '')), UNHEX(j.c),
        IF(j.o = '', f.floor, GREATEST(f.floor, @era) + 1), UTC_TIMESTAMP(6),
        UTC_TIMESTAMP(6) + INTERVAL j.d MICROSECOND, 0
@@ -1134,7 +1134,7 @@ UPDATE /* rowlock renew */ (SELECT r.`key` AS k, j.d AS ttl
         FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$.k', o CHAR(32) PATH '$.o',
           t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
         STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-        WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
+        WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.placement = 0
           AND r.expires_at > UTC_TIMESTAMP(6)
         LIMIT 9223372036854775807 FOR UPDATE /*!80000 OF r */ SKIP LOCKED) AS mine
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = mine.k
@@ -1149,7 +1149,7 @@ SELECT /* rowlock renew-lock */ j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k',
   o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
+WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.placement = 0
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 
 -- dialect/mysql/statements.sql: renew-look
@@ -1158,40 +1158,40 @@ SELECT /* rowlock renew-look */ j.n, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.
 FROM JSON_TABLE(?, '$[*]' COLUMNS (n FOR ORDINALITY, k VARCHAR(510) PATH '$.k',
   o CHAR(32) PATH '$.o', t BIGINT PATH '$.t', d BIGINT PATH '$.d')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.home = 0
+WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.placement = 0
 
 -- dialect/mysql/statements.sql: confirm
 UPDATE /* rowlock confirm */ `rowlock` SET expires_at = GREATEST(expires_at + INTERVAL 1 MICROSECOND,
   UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND expires_at > UTC_TIMESTAMP(6)
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0 AND expires_at > UTC_TIMESTAMP(6)
 
 -- dialect/mysql/statements.sql: raise
 UPDATE /* rowlock raise */ `rowlock` SET token = ?, expires_at = expires_at + INTERVAL 1 MICROSECOND
-WHERE `key` = ? AND owner = ? AND token IN (?, ?) AND home = 0
+WHERE `key` = ? AND owner = ? AND token IN (?, ?) AND placement = 0
   AND expires_at > UTC_TIMESTAMP(6)
 
 -- dialect/mysql/statements.sql: release
 UPDATE /* rowlock release */ `rowlock` SET owner = NULL, expires_at = UTC_TIMESTAMP(6),
   note = IF(LAST_INSERT_ID(IS_USED_LOCK(?) IS NOT NULL), '', '')
-WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = 0
+WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND placement = 0
 
 -- dialect/mysql/statements.sql: release-awaited
 UPDATE /* rowlock release-awaited */ `rowlock` SET owner = NULL, expires_at = UTC_TIMESTAMP(6),
   note = IF(LAST_INSERT_ID((IS_USED_LOCK(?) IS NOT NULL) + 2 * EXISTS (
     SELECT 1 FROM `rowlock_queue` AS q FORCE INDEX (PRIMARY)
     WHERE q.`key` = ? AND NOT (q.waiter <=> ?) AND q.alive_until > UTC_TIMESTAMP(6))), '', '')
-WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND home = 0
+WHERE `key` = ? AND owner = ? AND ? IN (token, 0) AND placement = 0
 
 -- dialect/mysql/statements.sql: hand-over
 UPDATE /* rowlock hand-over */ `rowlock` SET token = GREATEST(token, @era) + 1, owner = ?, note = ?, acquired_at = UTC_TIMESTAMP(6),
   expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
 
 -- dialect/mysql/statements.sql: inspect
 SELECT /* rowlock inspect */ r.`key`, r.owner, r.token, LEFT(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
-       TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
+       TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.placement
 FROM `rowlock` AS r
 WHERE r.`key` > ? AND r.`key` <= ?
   AND (? = 0 OR r.owner IS NOT NULL AND (r.expires_at > UTC_TIMESTAMP(6)
@@ -1202,7 +1202,7 @@ ORDER BY r.`key` LIMIT ?
 SELECT /* rowlock inspect-keys */ r.`key`, r.owner, r.token, LEFT(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6) AS held,
        TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
-       TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.home
+       TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age, r.placement
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.`key` > ? AND r.`key` <= ?
@@ -1212,7 +1212,7 @@ ORDER BY r.`key` LIMIT ?
 
 -- dialect/mysql/statements.sql: fence
 SELECT /* rowlock fence */ TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining FROM `rowlock`
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0 FOR UPDATE
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0 FOR UPDATE
 
 -- dialect/mysql/statements.sql: fence-extend
 UPDATE /* rowlock fence-extend */ `rowlock` SET expires_at = GREATEST(expires_at, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
@@ -1220,7 +1220,7 @@ WHERE `key` = ? AND expires_at > UTC_TIMESTAMP(6)
 
 -- dialect/mysql/statements.sql: release-tx
 UPDATE /* rowlock release-tx */ `rowlock` SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
-WHERE `key` = ? AND owner = ? AND token = ? AND home = 0
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0
 
 -- dialect/mysql/statements.sql: instance
 SELECT /* rowlock instance */ value FROM `rowlock_meta` WHERE name = 'instance'
@@ -1241,9 +1241,9 @@ UPDATE /* rowlock floor-raise */ `rowlock_floor` SET floor = GREATEST(floor, ?) 
 -- dialect/mysql/statements.sql: dead
 SELECT /* rowlock dead */ `key`, dead FROM (
   SELECT `key`,
-    home = 0 AND expires_at <= UTC_TIMESTAMP(6) - INTERVAL p.retention MICROSECOND AS dead,
+    placement = 0 AND expires_at <= UTC_TIMESTAMP(6) - INTERVAL p.retention MICROSECOND AS dead,
          ROW_NUMBER() OVER (ORDER BY `key`) AS n
-  FROM (SELECT `key`, home, expires_at FROM `rowlock` WHERE `key` > ? ORDER BY `key` LIMIT ?) AS page,
+  FROM (SELECT `key`, placement, expires_at FROM `rowlock` WHERE `key` > ? ORDER BY `key` LIMIT ?) AS page,
        (SELECT ? AS retention) AS p
 ) AS w WHERE dead OR n = ? ORDER BY `key`
 
@@ -1251,7 +1251,7 @@ SELECT /* rowlock dead */ `key`, dead FROM (
 SELECT /* rowlock dead-lock */ r.`key`, r.token
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) PATH '$')) AS j
 STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
-WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
   AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 FOR UPDATE /*!80000 OF r */ SKIP LOCKED
 
@@ -1340,10 +1340,10 @@ WHERE owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) AND expires_at < '9999
 
 -- schema/statements/mysql.sql: guard-keys
 SELECT /* rowlock guard-keys */ count(*) FROM `rowlock`
-WHERE home NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
+WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
 
 -- schema/statements/mysql.sql: guard-members
-SELECT /* rowlock guard-members */ count(*) FROM `rowlock_member` WHERE expires_at > UTC_TIMESTAMP(6) AND team <> x'00000000000000000000000000000000'
+SELECT /* rowlock guard-members */ count(*) FROM `rowlock_member` WHERE expires_at > UTC_TIMESTAMP(6) AND reader_group <> x'00000000000000000000000000000000'
 
 -- schema/statements/mysql.sql: guard-once
 SELECT /* rowlock guard-once */ count(*) FROM `rowlock_once` WHERE expires_at > UTC_TIMESTAMP(6)

@@ -5,7 +5,7 @@
 SELECT /* rowlock cas-setup */ 100 FROM set_config('lock_timeout', '100', false)
 
 -- dialect/postgres/cas.sql: cas-look
-SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
+SELECT /* rowlock cas-look */ CASE WHEN placement <> 0 THEN 4
             WHEN owner = $1 AND expires_at > clock_timestamp() THEN 7
             WHEN owner IS NOT NULL AND expires_at > clock_timestamp() THEN 0
             WHEN token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 3
@@ -22,18 +22,18 @@ FROM "rowlock" WHERE key = $2
 UPDATE /* rowlock cas-take-free */ "rowlock" AS r
 SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond',
   acquired_at = clock_timestamp(), token = greatest($4::bigint - 1, @era) + 1
-WHERE r.key = $5 AND r.home = 0 AND r.token = $6 AND r.owner IS NULL
+WHERE r.key = $5 AND r.placement = 0 AND r.token = $6 AND r.owner IS NULL
 
 -- dialect/postgres/cas.sql: cas-take
 UPDATE /* rowlock cas-take */ "rowlock" AS r
 SET owner = $1, note = $2, expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond',
   acquired_at = clock_timestamp(), token = greatest($4::bigint - 1, @era) + 1
-WHERE r.key = $5 AND r.home = 0 AND r.token = $6 AND r.owner = $7::bytea
+WHERE r.key = $5 AND r.placement = 0 AND r.token = $6 AND r.owner = $7::bytea
   AND (extract(epoch FROM r.expires_at) * 1000000)::bigint = $8::bigint
   AND r.expires_at <= clock_timestamp()
 
 -- dialect/postgres/cas.sql: cas-insert
-INSERT /* rowlock cas-insert */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, home)
+INSERT /* rowlock cas-insert */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
   clock_timestamp() + $4::bigint * interval '1 microsecond', 0
 FROM "rowlock_floor" AS f WHERE f.bucket = $5::int AND f.floor < 9223372036853727231 - 1
@@ -50,7 +50,7 @@ UPDATE /* rowlock cas-raise */ "rowlock" SET token = greatest($1::bigint - 1, @e
 UPDATE /* rowlock cas-renew */ "rowlock" AS r SET expires_at = clock_timestamp() + w.d * interval '1 microsecond'
 FROM json_to_recordset($1::json) AS w (k text, o text, t bigint, d bigint)
 WHERE r.key = decode(w.k, 'hex') AND r.owner = decode(w.o, 'hex') AND r.token = w.t
-  AND r.home = 0
+  AND r.placement = 0
   AND r.expires_at > clock_timestamp()
 
 -- dialect/postgres/cas.sql: cas-renew-look
@@ -59,22 +59,22 @@ SELECT /* rowlock cas-renew-look */ w.n, CASE WHEN isfinite(r.expires_at)
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS clock
 FROM json_array_elements($1::json) WITH ORDINALITY AS w (j, n)
   JOIN "rowlock" AS r ON r.key = decode(w.j ->> 'k', 'hex')
-WHERE r.owner = decode(w.j ->> 'o', 'hex') AND r.token = (w.j ->> 't')::bigint AND r.home = 0
+WHERE r.owner = decode(w.j ->> 'o', 'hex') AND r.token = (w.j ->> 't')::bigint AND r.placement = 0
 
 -- dialect/postgres/cas.sql: cas-fence
-UPDATE /* rowlock cas-fence */ "rowlock" SET token = token WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
+UPDATE /* rowlock cas-fence */ "rowlock" SET token = token WHERE key = $1 AND owner = $2 AND token = $3 AND placement = 0
 
 -- dialect/postgres/cas.sql: cas-floor
 SELECT /* rowlock cas-floor */ floor FROM "rowlock_floor" WHERE bucket = $1::int
 
 -- dialect/postgres/cas.sql: cas-dead
 SELECT /* rowlock cas-dead */ coalesce(max(token), -1) FROM "rowlock"
-WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE key = ANY ($1::text::bytea[]) AND placement = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 
 -- dialect/postgres/cas.sql: cas-reap
 DELETE /* rowlock cas-reap */ FROM "rowlock"
-WHERE key = ANY ($1::text::bytea[]) AND home = 0
+WHERE key = ANY ($1::text::bytea[]) AND placement = 0
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
   AND token <= $3
 
@@ -88,14 +88,14 @@ SELECT /* rowlock doctor-dead */ count(*), coalesce(sum(CASE WHEN age > $1::bigi
   coalesce(max(age), 0)::bigint
 FROM (SELECT CASE WHEN isfinite(expires_at)
          THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
-  FROM "rowlock" WHERE home = 0 AND expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
+  FROM "rowlock" WHERE placement = 0 AND expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- dialect/postgres/doctor.sql: doctor-expired
 SELECT /* rowlock doctor-expired */ key, left(note, 384), token,
   CASE WHEN isfinite(expires_at)
          THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
 FROM "rowlock"
-WHERE home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp() LIMIT $1::bigint
+WHERE placement = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp() LIMIT $1::bigint
 
 -- dialect/postgres/doctor.sql: doctor-left
 SELECT /* rowlock doctor-left */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
@@ -105,11 +105,11 @@ FROM (SELECT CASE WHEN isfinite(@column)
   FROM @table WHERE @column <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- dialect/postgres/doctor.sql: doctor-waits
-SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.key, left(w.note, 384), w.process,
+SELECT /* rowlock doctor-waits */ w.caller, h.caller AS holder, w.key, left(w.note, 384), w.process,
   CASE WHEN isfinite(w.since)
          THEN (extract(epoch FROM clock_timestamp() - w.since) * 1000000)::bigint END AS waited
 FROM "rowlock_wait" AS w
-JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0
+JOIN "rowlock" AS r ON r.key = w.key AND r.placement = 0
   AND r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AND (r.token = w.awaits
     OR r.token = -w.awaits AND r.expires_at < '9999-01-01 00:00:00+00')
 JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
@@ -190,11 +190,11 @@ r.expires_at <= clock_timestamp()
 
 -- dialect/postgres/evict.sql: await-expired
 SELECT /* rowlock await-expired */ 1 FROM "rowlock" AS r
-  WHERE r.key = $1 AND r.home = 0 AND r.owner IS NOT NULL AND @late FOR UPDATE OF r
+  WHERE r.key = $1 AND r.placement = 0 AND r.owner IS NOT NULL AND @late FOR UPDATE OF r
 
 -- dialect/postgres/evict.sql: evict
 WITH /* rowlock evict */ late AS MATERIALIZED (
-  SELECT 1 FROM "rowlock" AS r WHERE r.key = $1 AND r.home = 0 AND r.owner IS NOT NULL AND @late
+  SELECT 1 FROM "rowlock" AS r WHERE r.key = $1 AND r.placement = 0 AND r.owner IS NOT NULL AND @late
 ), locks AS MATERIALIZED (
   SELECT pid, transactionid, granted FROM pg_locks WHERE locktype = 'transactionid'
 ), first AS MATERIALIZED (
@@ -216,24 +216,24 @@ SELECT COALESCE(pid, 0)::bigint, COALESCE(usename::text, ''), own, old,
 FROM blockers
 
 -- dialect/postgres/force.sql: force-lock
-SELECT /* rowlock force-lock */ owner, token, left(note, 384) FROM "rowlock" WHERE key = $1 AND home = 0 AND owner IS NOT NULL
+SELECT /* rowlock force-lock */ owner, token, left(note, 384) FROM "rowlock" WHERE key = $1 AND placement = 0 AND owner IS NOT NULL
 FOR UPDATE
 
--- dialect/postgres/force.sql: force-home
-SELECT /* rowlock force-home */ count(*) FROM "rowlock" WHERE key = $1 AND home <> 0
+-- dialect/postgres/force.sql: force-placement
+SELECT /* rowlock force-placement */ count(*) FROM "rowlock" WHERE key = $1 AND placement <> 0
 
 -- dialect/postgres/force.sql: force-end
 UPDATE /* rowlock force-end */ "rowlock" SET owner = NULL, note = '', token = least($1::bigint, 9223372036853727231),
   expires_at = clock_timestamp()
-WHERE key = $2 AND owner = $3 AND token = $4 AND home = 0
+WHERE key = $2 AND owner = $3 AND token = $4 AND placement = 0
 
 -- dialect/postgres/force.sql: force-lock-bad
 SELECT /* rowlock force-lock-bad */ key FROM "rowlock" WHERE key = $1 FOR UPDATE
 
 -- dialect/postgres/force.sql: force-repair
 UPDATE /* rowlock force-repair */ "rowlock" SET owner = NULL, note = '', token = $1, acquired_at = clock_timestamp(),
-  expires_at = clock_timestamp(), home = 0
-WHERE key = $2 AND (home = 0 OR home IS NULL OR home < -1)
+  expires_at = clock_timestamp(), placement = 0
+WHERE key = $2 AND (placement = 0 OR placement IS NULL OR placement < -1)
 
 -- dialect/postgres/force.sql: force-tickets
 DELETE /* rowlock force-tickets */ FROM "rowlock_queue"
@@ -273,47 +273,47 @@ ORDER BY at DESC, id DESC LIMIT $3::bigint
 
 -- dialect/postgres/graph.sql: wait-note
 WITH /* rowlock wait-note */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-INSERT INTO "rowlock_wait" AS e (chain, key, token, awaits, process, note, since, alive_until)
-SELECT w.chain, w.key, greatest(w.token, 0),
+INSERT INTO "rowlock_wait" AS e (caller, key, token, awaits, process, note, since, alive_until)
+SELECT w.caller, w.key, greatest(w.token, 0),
   CASE WHEN w.token > 0 THEN 0 ELSE coalesce((SELECT CASE w.token WHEN 0 THEN r.token ELSE -r.token END
     FROM "rowlock" AS r WHERE r.key = w.key), 0) END, $1::smallint, $2::text,
   statement_timestamp() - w.waited * interval '1 microsecond',
   statement_timestamp() + $3::bigint * interval '1 microsecond'
 FROM quick, unnest($4::text::bytea[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[])
-  AS w (key, chain, token, waited)
-ON CONFLICT (chain, key, token) DO UPDATE SET awaits = excluded.awaits,
+  AS w (key, caller, token, waited)
+ON CONFLICT (caller, key, token) DO UPDATE SET awaits = excluded.awaits,
   alive_until = least(excluded.alive_until, e.since + (excluded.alive_until - excluded.since))
 
 -- dialect/postgres/graph.sql: wait-erase
 WITH /* rowlock wait-erase */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 DELETE FROM "rowlock_wait" AS e
 USING quick, unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
-  AS w (key, chain, token, nothing)
-WHERE e.chain = w.chain AND e.key = w.key AND e.token = greatest(w.token, 0)
+  AS w (key, caller, token, nothing)
+WHERE e.caller = w.caller AND e.key = w.key AND e.token = greatest(w.token, 0)
 
 -- dialect/postgres/graph.sql: wait-edges
 WITH /* rowlock wait-edges */ RECURSIVE edges AS NOT MATERIALIZED (
-  SELECT w.chain, w.key, w.note, w.since, w.alive_until, r.token, h.chain AS holder
+  SELECT w.caller, w.key, w.note, w.since, w.alive_until, r.token, h.caller AS holder
   FROM "rowlock_wait" AS w
-  JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0 AND r.owner IS NOT NULL
+  JOIN "rowlock" AS r ON r.key = w.key AND r.placement = 0 AND r.owner IS NOT NULL
     AND r.expires_at > clock_timestamp() AND (r.token = w.awaits
       OR r.token = -w.awaits AND r.expires_at < '9999-01-01 00:00:00+00')
   JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
     AND h.alive_until > clock_timestamp()
   WHERE w.token = 0 AND w.process = $2::smallint AND w.alive_until > clock_timestamp()
-), reached (chain) AS (
+), reached (caller) AS (
   SELECT c FROM unnest($1::text::bytea[]) AS f (c)
   UNION
-  SELECT e.holder FROM reached AS f JOIN edges AS e ON e.chain = f.chain
+  SELECT e.holder FROM reached AS f JOIN edges AS e ON e.caller = f.caller
 )
-SELECT e.chain, e.holder, e.key, e.token, left(e.note, 384),
+SELECT e.caller, e.holder, e.key, e.token, left(e.note, 384),
   CASE WHEN e.since BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM e.since) * 1000000)::bigint END AS since,
   CASE WHEN e.alive_until BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM e.alive_until) * 1000000)::bigint END AS expires,
   CASE WHEN isfinite(e.since)
          THEN (extract(epoch FROM clock_timestamp() - e.since) * 1000000)::bigint END AS waited
-FROM reached AS f JOIN edges AS e ON e.chain = f.chain LIMIT $3::bigint
+FROM reached AS f JOIN edges AS e ON e.caller = f.caller LIMIT $3::bigint
 
 -- dialect/postgres/graph.sql: wait-dead
 SELECT /* rowlock wait-dead */ EXISTS (SELECT 1 FROM "rowlock_wait"
@@ -385,7 +385,7 @@ SELECT /* rowlock hold-free */ key FROM "rowlock_hold" WHERE key = ANY ($1::text
 -- dialect/postgres/hold.sql: hold-evict
 UPDATE /* rowlock hold-evict */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = (SELECT key FROM "rowlock"
-  WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0 FOR NO KEY UPDATE SKIP LOCKED)
+  WHERE key = $1 AND owner = $2 AND token = $3 AND placement = 0 FOR NO KEY UPDATE SKIP LOCKED)
 
 -- dialect/postgres/hold.sql: hold-table
 "rowlock_hold"
@@ -543,7 +543,7 @@ WITH /* rowlock apply-any-within */ limited AS (
     WITH ORDINALITY AS w (key, owner, note, ttl, n)
 ), seen AS (
   SELECT w.n, CASE WHEN r.key IS NULL THEN 4
-                   WHEN r.home <> 0 THEN 0
+                   WHEN r.placement <> 0 THEN 0
                    WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                    WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                    WHEN r.token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 0
@@ -555,7 +555,7 @@ WITH /* rowlock apply-any-within */ limited AS (
   FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key
 ), free AS (
   SELECT w.* FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
-  WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+  WHERE r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
     AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
     AND EXISTS (SELECT 1 FROM limited)
     AND NOT EXISTS (SELECT 1 FROM seen WHERE outcome = 6)
@@ -582,7 +582,7 @@ WITH /* rowlock apply-within */ limited AS (
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
-  WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1 AND r.owner = w.was AND r.token = w.token
+  WHERE r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1 AND r.owner = w.was AND r.token = w.token
     AND EXISTS (SELECT 1 FROM limited)
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
@@ -595,29 +595,29 @@ WITH /* rowlock apply-within */ limited AS (
 SELECT n, 1 AS outcome, token, false AS awaited, '' AS note, 0::bigint AS remaining FROM done
 
 -- dialect/postgres/move.sql: depart
-UPDATE /* rowlock depart */ "rowlock" SET home = $1, token = $2, owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = $3 AND owner = $4 AND token = $5 AND home = 0
+UPDATE /* rowlock depart */ "rowlock" SET placement = $1, token = $2, owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $3 AND owner = $4 AND token = $5 AND placement = 0
 
 -- dialect/postgres/move.sql: return
-UPDATE /* rowlock return */ "rowlock" SET home = 0, token = $1, owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = $2 AND home = $3 AND token >= $4 AND token < $5
+UPDATE /* rowlock return */ "rowlock" SET placement = 0, token = $1, owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $2 AND placement = $3 AND token >= $4 AND token < $5
 
 -- dialect/postgres/move.sql: recall
-INSERT /* rowlock recall */ INTO "rowlock" AS r (key, token, acquired_at, expires_at, home)
+INSERT /* rowlock recall */ INTO "rowlock" AS r (key, token, acquired_at, expires_at, placement)
 SELECT $1, CASE WHEN $2::int = 0 THEN greatest(f.floor, $3::bigint) ELSE $3::bigint END,
   clock_timestamp(), clock_timestamp(), $2::int
 FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $4::int FOR SHARE) AS f
 WHERE $2::int = 0 OR f.floor < $3::bigint OR EXISTS (SELECT 1 FROM "rowlock" WHERE key = $1)
 ON CONFLICT (key) DO UPDATE
-  SET home = $2::int, token = $3::bigint, owner = NULL, note = '',
+  SET placement = $2::int, token = $3::bigint, owner = NULL, note = '',
   expires_at = clock_timestamp() WHERE r.token < $3::bigint
 
--- dialect/postgres/move.sql: confirm-home
-UPDATE /* rowlock confirm-home */ "rowlock" SET acquired_at = acquired_at + interval '1 microsecond'
-  WHERE key = $1 AND home = $2 AND token >= $3 AND token < $4
+-- dialect/postgres/move.sql: confirm-placement
+UPDATE /* rowlock confirm-placement */ "rowlock" SET acquired_at = acquired_at + interval '1 microsecond'
+  WHERE key = $1 AND placement = $2 AND token >= $3 AND token < $4
 
 -- dialect/postgres/move.sql: fence-at
-UPDATE /* rowlock fence-at */ "rowlock" SET token = $4 WHERE key = $1 AND home = $2 AND token BETWEEN $3 AND $4 RETURNING token
+UPDATE /* rowlock fence-at */ "rowlock" SET token = $4 WHERE key = $1 AND placement = $2 AND token BETWEEN $3 AND $4 RETURNING token
 
 -- dialect/postgres/move.sql: fence-at-token
 UPDATE /* rowlock fence-at-token */ "rowlock" SET token = $1 WHERE key = $2
@@ -718,7 +718,7 @@ WITH /* rowlock places */ want AS (
   WHERE key IN (SELECT key FROM want) AND rank IS NOT NULL AND alive_until > clock_timestamp()
 )
 SELECT w.n,
-       CASE WHEN r.home <> 0 THEN 4
+       CASE WHEN r.placement <> 0 THEN 4
             WHEN r.owner = w.waiter AND r.expires_at > clock_timestamp() THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             ELSE 2 END AS state,
@@ -737,7 +737,7 @@ WITH /* rowlock claim-update */ taken AS (
   UPDATE "rowlock" AS r
   SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+  WHERE r.key = $1 AND r.placement = 0 AND r.owner IS NULL AND r.token BETWEEN 0 AND 9223372036853727231 - 1
     AND coalesce((SELECT waiter FROM "rowlock_queue"
                   WHERE key = $1 AND rank IS NOT NULL AND alive_until > clock_timestamp()
                   ORDER BY rank, ticket LIMIT 1), $2) = $2
@@ -754,18 +754,18 @@ WITH /* rowlock claim-any */ turn AS (
                    ORDER BY rank, ticket LIMIT 1), $2) = $2 AS mine
 ), expired AS (
   SELECT key FROM "rowlock"
-  WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+  WHERE key = $1 AND placement = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
     AND (SELECT mine FROM turn)
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE "rowlock" AS r
   SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1 AND (SELECT mine FROM turn)
+  WHERE r.key = $1 AND r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1 AND (SELECT mine FROM turn)
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
-  INSERT INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
+  INSERT INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, placement)
   SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
     clock_timestamp() + $4::bigint * interval '1 microsecond', 0
   FROM (SELECT floor FROM "rowlock_floor"
@@ -781,7 +781,7 @@ SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
 UNION ALL
 SELECT 1, token, '', 0 FROM made
 UNION ALL
-SELECT CASE WHEN r.home <> 0 THEN 4
+SELECT CASE WHEN r.placement <> 0 THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             WHEN r.token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 3
@@ -797,7 +797,7 @@ SELECT 6, 0, '', 0 FROM turn WHERE NOT mine AND NOT EXISTS (SELECT 1 FROM "rowlo
 -- dialect/postgres/queue.sql: pass
 WITH /* rowlock pass */ held AS (
   SELECT key, token FROM "rowlock"
-    WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0 FOR NO KEY UPDATE
+    WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND placement = 0 FOR NO KEY UPDATE
 ), head AS (
   SELECT q.waiter, q.note, q.ttl FROM held AS h JOIN "rowlock_queue" AS q ON q.key = h.key
   WHERE q.waiter <> $2 AND q.rank IS NOT NULL AND q.alive_until > clock_timestamp()
@@ -839,201 +839,201 @@ WHERE q.key = dead.key AND q.waiter = dead.waiter
 WITH /* rowlock share */ want AS (
   SELECT * FROM unnest($2::text::bytea[], $3::text::bytea[], $4::text::bigint[], $5::text::bigint[])
     AS w (key, owner, token, ttl)
-), team AS (
+), reader_group AS (
   SELECT r.key, r.owner FROM "rowlock" AS r
-  WHERE r.key = ANY ($2::text::bytea[]) AND r.home = 0 AND r.owner IS NOT NULL
+  WHERE r.key = ANY ($2::text::bytea[]) AND r.placement = 0 AND r.owner IS NOT NULL
     AND r.expires_at = '9999-01-01 00:00:00+00'
     AND coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
          THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))
         * 1000000)::bigint END % 11000000 < 10000000
       FROM "rowlock_member" AS w WHERE w.key = r.key
-        AND w.team = decode('00000000000000000000000000000000', 'hex')
+        AND w.reader_group = decode('00000000000000000000000000000000', 'hex')
         AND w.expires_at > clock_timestamp()), false) = false
   ORDER BY r.key FOR KEY SHARE SKIP LOCKED
 )
-INSERT INTO "rowlock_member" AS m (key, team, owner, note, joined_at, expires_at)
+INSERT INTO "rowlock_member" AS m (key, reader_group, owner, note, joined_at, expires_at)
 SELECT w.key, t.owner, w.owner, $1::text, clock_timestamp(),
   clock_timestamp() + w.ttl * interval '1 microsecond'
-FROM team AS t JOIN want AS w ON w.key = t.key
-ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at
-RETURNING m.key, m.owner, m.team
+FROM reader_group AS t JOIN want AS w ON w.key = t.key
+ON CONFLICT (key, reader_group, owner) DO UPDATE SET expires_at = excluded.expires_at
+RETURNING m.key, m.owner, m.reader_group
 
 -- dialect/postgres/shared.sql: share-one
-WITH /* rowlock share-one */ team AS (
+WITH /* rowlock share-one */ reader_group AS (
   SELECT r.key, r.owner FROM "rowlock" AS r
-  WHERE r.key = $4 AND r.home = 0 AND r.owner IS NOT NULL
+  WHERE r.key = $4 AND r.placement = 0 AND r.owner IS NOT NULL
     AND r.expires_at = '9999-01-01 00:00:00+00'
     AND coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
          THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))
         * 1000000)::bigint END % 11000000 < 10000000
       FROM "rowlock_member" AS w WHERE w.key = $4
-        AND w.team = decode('00000000000000000000000000000000', 'hex')
+        AND w.reader_group = decode('00000000000000000000000000000000', 'hex')
         AND w.expires_at > clock_timestamp()), false) = false
   FOR KEY SHARE SKIP LOCKED
 )
-INSERT INTO "rowlock_member" AS m (key, team, owner, note, joined_at, expires_at)
+INSERT INTO "rowlock_member" AS m (key, reader_group, owner, note, joined_at, expires_at)
 SELECT t.key, t.owner, $1::bytea, $2::text, clock_timestamp(),
   clock_timestamp() + $3::bigint * interval '1 microsecond'
-FROM team AS t
-ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at
-RETURNING m.team
+FROM reader_group AS t
+ON CONFLICT (key, reader_group, owner) DO UPDATE SET expires_at = excluded.expires_at
+RETURNING m.reader_group
 
 -- dialect/postgres/shared.sql: member-look
 SELECT /* rowlock member-look */ r.key,
   (SELECT count(*) FROM "rowlock_member" AS m
-   WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp()),
+   WHERE m.key = r.key AND m.reader_group = r.owner AND m.expires_at > clock_timestamp()),
   coalesce((SELECT CASE WHEN isfinite(max(m.expires_at))
          THEN (extract(epoch FROM max(m.expires_at) - clock_timestamp()) * 1000000)::bigint END
-   FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner), 0),
-  coalesce((SELECT left(m.note, 384) FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
+   FROM "rowlock_member" AS m WHERE m.key = r.key AND m.reader_group = r.owner), 0),
+  coalesce((SELECT left(m.note, 384) FROM "rowlock_member" AS m WHERE m.key = r.key AND m.reader_group = r.owner
    ORDER BY m.expires_at DESC LIMIT 1), ''),
   coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
          THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))
       * 1000000)::bigint END % 11000000 < 10000000
-    FROM "rowlock_member" AS w WHERE w.key = r.key AND w.team = decode('00000000000000000000000000000000', 'hex')
+    FROM "rowlock_member" AS w WHERE w.key = r.key AND w.reader_group = decode('00000000000000000000000000000000', 'hex')
       AND w.expires_at > clock_timestamp()), false)::int
 FROM "rowlock" AS r
-WHERE r.key = ANY ($1::text::bytea[]) AND r.home = 0 AND r.owner IS NOT NULL
+WHERE r.key = ANY ($1::text::bytea[]) AND r.placement = 0 AND r.owner IS NOT NULL
   AND r.expires_at = '9999-01-01 00:00:00+00'
 
 -- dialect/postgres/shared.sql: member-others
 SELECT /* rowlock member-others */ r.key, EXISTS (SELECT 1 FROM "rowlock_member" AS w WHERE w.key = r.key
-    AND w.team = decode('00000000000000000000000000000000', 'hex') AND w.expires_at > clock_timestamp())::int
+    AND w.reader_group = decode('00000000000000000000000000000000', 'hex') AND w.expires_at > clock_timestamp())::int
 FROM "rowlock" AS r
-WHERE r.key = ANY ($1::text::bytea[]) AND r.home = 0 AND r.owner IS NOT NULL
+WHERE r.key = ANY ($1::text::bytea[]) AND r.placement = 0 AND r.owner IS NOT NULL
   AND r.expires_at = '9999-01-01 00:00:00+00'
   AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m
-    WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp())
+    WHERE m.key = r.key AND m.reader_group = r.owner AND m.expires_at > clock_timestamp())
 
 -- dialect/postgres/shared.sql: member-find
-SELECT /* rowlock member-find */ m.key, m.owner, m.team
+SELECT /* rowlock member-find */ m.key, m.owner, m.reader_group
 FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
   AS w (key, owner, token, nothing)
 JOIN "rowlock_member" AS m ON m.key = w.key AND m.owner = w.owner
-WHERE m.team <> decode('00000000000000000000000000000000', 'hex')
+WHERE m.reader_group <> decode('00000000000000000000000000000000', 'hex')
 
 -- dialect/postgres/shared.sql: member-renew
 WITH /* rowlock member-renew */ want AS (
-  SELECT w.key, w.owner, 'rowlockT'::bytea || int8send(w.token) AS team, w.ttl
+  SELECT w.key, w.owner, 'rowlockT'::bytea || int8send(w.token) AS reader_group, w.ttl
   FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
     AS w (key, owner, token, ttl)
 ), locked AS (
-  SELECT m.key, m.team, m.owner FROM "rowlock_member" AS m
-  JOIN want AS w ON m.key = w.key AND m.team = w.team AND m.owner = w.owner
-  ORDER BY m.key, m.team, m.owner FOR NO KEY UPDATE OF m SKIP LOCKED
+  SELECT m.key, m.reader_group, m.owner FROM "rowlock_member" AS m
+  JOIN want AS w ON m.key = w.key AND m.reader_group = w.reader_group AND m.owner = w.owner
+  ORDER BY m.key, m.reader_group, m.owner FOR NO KEY UPDATE OF m SKIP LOCKED
 )
 UPDATE "rowlock_member" AS m SET expires_at = clock_timestamp() + w.ttl * interval '1 microsecond'
-FROM locked AS l JOIN want AS w ON w.key = l.key AND w.team = l.team AND w.owner = l.owner
-WHERE m.key = l.key AND m.team = l.team AND m.owner = l.owner AND m.expires_at > clock_timestamp()
-RETURNING m.key, m.owner, m.team
+FROM locked AS l JOIN want AS w ON w.key = l.key AND w.reader_group = l.reader_group AND w.owner = l.owner
+WHERE m.key = l.key AND m.reader_group = l.reader_group AND m.owner = l.owner AND m.expires_at > clock_timestamp()
+RETURNING m.key, m.owner, m.reader_group
 
 -- dialect/postgres/shared.sql: member-left
-SELECT /* rowlock member-left */ m.key, m.owner, m.team,
+SELECT /* rowlock member-left */ m.key, m.owner, m.reader_group,
   CASE WHEN isfinite(m.expires_at)
          THEN (extract(epoch FROM m.expires_at - clock_timestamp()) * 1000000)::bigint END
 FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
   AS w (key, owner, token, nothing)
-JOIN "rowlock_member" AS m ON m.key = w.key AND m.team = 'rowlockT'::bytea || int8send(w.token)
+JOIN "rowlock_member" AS m ON m.key = w.key AND m.reader_group = 'rowlockT'::bytea || int8send(w.token)
   AND m.owner = w.owner
 
 -- dialect/postgres/shared.sql: member-leave
 DELETE /* rowlock member-leave */ FROM "rowlock_member" AS m
 USING unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
   AS w (key, owner, token, nothing)
-WHERE m.key = w.key AND m.team = 'rowlockT'::bytea || int8send(w.token) AND m.owner = w.owner
-RETURNING m.key, m.owner, m.team
+WHERE m.key = w.key AND m.reader_group = 'rowlockT'::bytea || int8send(w.token) AND m.owner = w.owner
+RETURNING m.key, m.owner, m.reader_group
 
 -- dialect/postgres/shared.sql: member-leave-one
-DELETE /* rowlock member-leave-one */ FROM "rowlock_member" AS m WHERE m.key = $1 AND m.team = $2 AND m.owner = $3
-RETURNING EXISTS (SELECT 1 FROM "rowlock_member" AS o WHERE o.key = $1 AND o.team = $2
+DELETE /* rowlock member-leave-one */ FROM "rowlock_member" AS m WHERE m.key = $1 AND m.reader_group = $2 AND m.owner = $3
+RETURNING EXISTS (SELECT 1 FROM "rowlock_member" AS o WHERE o.key = $1 AND o.reader_group = $2
     AND o.owner <> $3 AND o.expires_at > clock_timestamp())::int,
   EXISTS (SELECT 1 FROM "rowlock_member" AS w WHERE w.key = $1
-    AND w.team = decode('00000000000000000000000000000000', 'hex') AND w.expires_at > clock_timestamp())::int
+    AND w.reader_group = decode('00000000000000000000000000000000', 'hex') AND w.expires_at > clock_timestamp())::int
 
 -- dialect/postgres/shared.sql: member-leave-tx
-DELETE /* rowlock member-leave-tx */ FROM "rowlock_member" WHERE key = $1 AND team = $2 AND owner = $3
+DELETE /* rowlock member-leave-tx */ FROM "rowlock_member" WHERE key = $1 AND reader_group = $2 AND owner = $3
 
 -- dialect/postgres/shared.sql: member-dead
-SELECT /* rowlock member-dead */ key, owner, team FROM "rowlock_member"
+SELECT /* rowlock member-dead */ key, owner, reader_group FROM "rowlock_member"
 WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond'
-  AND octet_length(owner) = 16 AND octet_length(team) = 16
+  AND octet_length(owner) = 16 AND octet_length(reader_group) = 16
 LIMIT $2::bigint
 
 -- dialect/postgres/shared.sql: wish
-INSERT /* rowlock wish */ INTO "rowlock_member" AS m (key, team, owner, joined_at, expires_at)
+INSERT /* rowlock wish */ INTO "rowlock_member" AS m (key, reader_group, owner, joined_at, expires_at)
 SELECT k, decode('00000000000000000000000000000000', 'hex'), $1::bytea, clock_timestamp(),
   clock_timestamp() + $2::bigint * interval '1 microsecond'
 FROM unnest($3::text::bytea[]) AS k
-ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at,
+ON CONFLICT (key, reader_group, owner) DO UPDATE SET expires_at = excluded.expires_at,
   joined_at = CASE WHEN m.expires_at > clock_timestamp() THEN m.joined_at ELSE excluded.joined_at END
 
 -- dialect/postgres/shared.sql: unwish
 DELETE /* rowlock unwish */ FROM "rowlock_member" WHERE key = ANY ($1::text::bytea[])
-  AND team = decode('00000000000000000000000000000000', 'hex') AND owner = $2::bytea
+  AND reader_group = decode('00000000000000000000000000000000', 'hex') AND owner = $2::bytea
 
--- dialect/postgres/shared.sql: team-lock
-SELECT /* rowlock team-lock */ owner FROM "rowlock"
-WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at = '9999-01-01 00:00:00+00'
+-- dialect/postgres/shared.sql: readers-lock
+SELECT /* rowlock readers-lock */ owner FROM "rowlock"
+WHERE key = $1 AND placement = 0 AND owner IS NOT NULL AND expires_at = '9999-01-01 00:00:00+00'
 FOR UPDATE SKIP LOCKED
 
--- dialect/postgres/shared.sql: team-clear
-DELETE /* rowlock team-clear */ FROM "rowlock_member" WHERE key = $1 AND team = $2 AND expires_at <= clock_timestamp()
+-- dialect/postgres/shared.sql: readers-clear
+DELETE /* rowlock readers-clear */ FROM "rowlock_member" WHERE key = $1 AND reader_group = $2 AND expires_at <= clock_timestamp()
 
--- dialect/postgres/shared.sql: team-left
-SELECT /* rowlock team-left */ 1 FROM "rowlock_member" WHERE key = $1 AND team = $2 LIMIT 1
+-- dialect/postgres/shared.sql: readers-left
+SELECT /* rowlock readers-left */ 1 FROM "rowlock_member" WHERE key = $1 AND reader_group = $2 LIMIT 1
 
--- dialect/postgres/shared.sql: team-end
-UPDATE /* rowlock team-end */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = $1 AND owner = $2 AND home = 0
+-- dialect/postgres/shared.sql: readers-end
+UPDATE /* rowlock readers-end */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
+WHERE key = $1 AND owner = $2 AND placement = 0
 
--- dialect/postgres/shared.sql: team-make
-UPDATE /* rowlock team-make */ "rowlock" SET owner = $1, expires_at = '9999-01-01 00:00:00+00'
-WHERE key = $2 AND owner = $3 AND token = $4 AND home = 0 AND expires_at > clock_timestamp()
+-- dialect/postgres/shared.sql: readers-make
+UPDATE /* rowlock readers-make */ "rowlock" SET owner = $1, expires_at = '9999-01-01 00:00:00+00'
+WHERE key = $2 AND owner = $3 AND token = $4 AND placement = 0 AND expires_at > clock_timestamp()
 
--- dialect/postgres/shared.sql: team-first
-INSERT /* rowlock team-first */ INTO "rowlock_member" (key, team, owner, note, joined_at, expires_at)
+-- dialect/postgres/shared.sql: readers-first
+INSERT /* rowlock readers-first */ INTO "rowlock_member" (key, reader_group, owner, note, joined_at, expires_at)
 SELECT key, owner, $1::bytea, note, clock_timestamp(),
   clock_timestamp() + $2::bigint * interval '1 microsecond'
 FROM "rowlock" WHERE key = $3 AND owner = $4
 
--- dialect/postgres/shared.sql: team-idle
-SELECT /* rowlock team-idle */ r.key FROM "rowlock" AS r
-WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00+00'
+-- dialect/postgres/shared.sql: readers-idle
+SELECT /* rowlock readers-idle */ r.key FROM "rowlock" AS r
+WHERE r.placement = 0 AND r.owner IS NOT NULL AND r.expires_at = '9999-01-01 00:00:00+00'
   AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m
-    WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp())
+    WHERE m.key = r.key AND m.reader_group = r.owner AND m.expires_at > clock_timestamp())
 LIMIT $1::bigint
 
--- dialect/postgres/shared.sql: team-fence
-SELECT /* rowlock team-fence */ 1 FROM "rowlock" WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0 FOR SHARE
+-- dialect/postgres/shared.sql: readers-fence
+SELECT /* rowlock readers-fence */ 1 FROM "rowlock" WHERE key = $1 AND owner = $2 AND token = $3 AND placement = 0 FOR SHARE
 
--- dialect/postgres/shared.sql: late-team
+-- dialect/postgres/shared.sql: late-readers
 r.expires_at = '9999-01-01 00:00:00+00' AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m
-  WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > clock_timestamp())
+  WHERE m.key = r.key AND m.reader_group = r.owner AND m.expires_at > clock_timestamp())
 
 -- dialect/postgres/shared.sql: force-members
-DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = $1 AND team = $2
+DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = $1 AND reader_group = $2
 
 -- dialect/postgres/statements.sql: acquire-update
 UPDATE /* rowlock acquire-update */ "rowlock" AS r
 SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-WHERE r.key = $1 AND r.home = 0 AND r.owner IS NULL AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE r.key = $1 AND r.placement = 0 AND r.owner IS NULL AND r.token BETWEEN 0 AND 9223372036853727231 - 1
 RETURNING r.token
 
 -- dialect/postgres/statements.sql: acquire-any
 WITH /* rowlock acquire-any */ expired AS (
   SELECT key FROM "rowlock"
-  WHERE key = $1 AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+  WHERE key = $1 AND placement = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE "rowlock" AS r
   SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-  WHERE r.key = $1 AND r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+  WHERE r.key = $1 AND r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
-  INSERT INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
+  INSERT INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, placement)
   SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
     clock_timestamp() + $4::bigint * interval '1 microsecond', 0
   FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $5::int FOR SHARE) AS f
@@ -1045,7 +1045,7 @@ SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
 UNION ALL
 SELECT 1, token, '', 0 FROM made
 UNION ALL
-SELECT CASE WHEN r.home <> 0 THEN 4
+SELECT CASE WHEN r.placement <> 0 THEN 4
             WHEN r.owner = $2 AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             WHEN r.token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 3
@@ -1056,7 +1056,7 @@ SELECT CASE WHEN r.home <> 0 THEN 4
 FROM "rowlock" AS r WHERE r.key = $1 AND NOT EXISTS (SELECT 1 FROM taken)
 
 -- dialect/postgres/statements.sql: acquire-insert
-INSERT /* rowlock acquire-insert */ INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
+INSERT /* rowlock acquire-insert */ INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
   clock_timestamp() + $4::bigint * interval '1 microsecond', 0
 FROM (SELECT floor FROM "rowlock_floor" WHERE bucket = $5::int FOR SHARE) AS f
@@ -1072,12 +1072,12 @@ UPDATE /* rowlock acquire-piped */ "rowlock" AS r
 SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
 WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
-  WHERE f.key = $1 AND f.home = 0 AND f.owner IS NULL AND f.token BETWEEN 0 AND 9223372036853727231 - 1
+  WHERE f.key = $1 AND f.placement = 0 AND f.owner IS NULL AND f.token BETWEEN 0 AND 9223372036853727231 - 1
   FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING r.token
 
 -- dialect/postgres/statements.sql: rows
-SELECT /* rowlock rows */ w.n, r.home = 0 AS home, r.owner, r.token, left(r.note, 384),
+SELECT /* rowlock rows */ w.n, r.placement = 0 AS placement, r.owner, r.token, left(r.note, 384),
   CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining
 FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN "rowlock" AS r ON r.key = w.key
@@ -1091,12 +1091,12 @@ WITH /* rowlock apply */ want AS (
     IS NOT NULL
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
-  WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+  WHERE r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
     AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
       OR r.owner = w.was AND w.token IN (r.token, 0))
     AND (NOT $8::bool OR (SELECT count(*) FROM want)
       = (SELECT count(*) FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
-           WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+           WHERE r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
              AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())))
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), done AS (
@@ -1116,8 +1116,8 @@ SELECT n, 1 AS outcome, token, awaited, '' AS note, 0::bigint AS remaining FROM 
 UNION ALL
 SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
                  WHEN w.was IS NOT NULL AND (r.owner = w.was AND w.token IN (r.token, 0)
-                   AND r.home = 0) IS NOT TRUE THEN 3
-                 WHEN w.was IS NOT NULL OR r.home <> 0 THEN 0
+                   AND r.placement = 0) IS NOT TRUE THEN 3
+                 WHEN w.was IS NOT NULL OR r.placement <> 0 THEN 0
                  WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                  WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                  WHEN r.token NOT BETWEEN 0 AND 9223372036853727231 - 1 OR NOT $8::bool THEN 0
@@ -1133,7 +1133,7 @@ WITH /* rowlock apply-any */ want AS (
     WITH ORDINALITY AS w (key, owner, note, ttl, n)
 ), seen AS (
   SELECT w.n, CASE WHEN r.key IS NULL THEN 4
-                   WHEN r.home <> 0 THEN 0
+                   WHEN r.placement <> 0 THEN 0
                    WHEN r.owner = w.owner AND r.expires_at > clock_timestamp() THEN 6
                    WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 2
                    WHEN r.token NOT BETWEEN 0 AND 9223372036853727231 - 1 THEN 0
@@ -1145,7 +1145,7 @@ WITH /* rowlock apply-any */ want AS (
   FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key
 ), free AS (
   SELECT w.* FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
-  WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+  WHERE r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
     AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())
     AND NOT EXISTS (SELECT 1 FROM seen WHERE outcome = 6)
     AND (SELECT count(*) FROM seen WHERE outcome = 5) >= $5::bigint
@@ -1163,7 +1163,7 @@ UNION ALL
 SELECT n, outcome, token, false, note, remaining FROM seen WHERE NOT EXISTS (SELECT 1 FROM done)
 
 -- dialect/postgres/statements.sql: create
-INSERT /* rowlock create */ INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, home)
+INSERT /* rowlock create */ INTO "rowlock" AS r (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT w.key, w.owner, w.note,
        CASE WHEN w.owner IS NULL THEN f.floor ELSE greatest(f.floor, @era) + 1 END, clock_timestamp(),
        clock_timestamp() + w.ttl * interval '1 microsecond', 0
@@ -1180,7 +1180,7 @@ WITH /* rowlock renew */ want AS (
     WITH ORDINALITY AS w (key, owner, token, ttl, n)
 ), locked AS (
   SELECT r.key FROM "rowlock" AS r JOIN want AS w ON r.key = w.key
-  WHERE r.owner = w.owner AND r.token = w.token AND r.home = 0
+  WHERE r.owner = w.owner AND r.token = w.token AND r.placement = 0
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), renewed AS (
   UPDATE "rowlock" AS r SET expires_at = clock_timestamp() + w.ttl * interval '1 microsecond'
@@ -1197,7 +1197,7 @@ FROM (SELECT o.n, o.outcome, CASE WHEN o.outcome = 3 THEN (
         SELECT CASE WHEN isfinite(r.expires_at)
           THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint ELSE 0 END
         FROM "rowlock" AS r
-        WHERE r.key = o.key AND r.owner = o.owner AND r.token = o.token AND r.home = 0) END
+        WHERE r.key = o.key AND r.owner = o.owner AND r.token = o.token AND r.placement = 0) END
           AS remaining
       FROM (SELECT w.*, CASE WHEN EXISTS (SELECT 1 FROM renewed AS d
         WHERE d.key = w.key AND d.owner = w.owner AND d.token = w.token) THEN 1
@@ -1208,30 +1208,30 @@ FROM (SELECT o.n, o.outcome, CASE WHEN o.outcome = 3 THEN (
 -- dialect/postgres/statements.sql: confirm
 UPDATE /* rowlock confirm */ "rowlock" SET expires_at = greatest(expires_at + interval '1 microsecond',
   clock_timestamp() + $1::bigint * interval '1 microsecond')
-WHERE key = $2 AND owner = $3 AND token = $4 AND home = 0 AND expires_at > clock_timestamp()
+WHERE key = $2 AND owner = $3 AND token = $4 AND placement = 0 AND expires_at > clock_timestamp()
 
 -- dialect/postgres/statements.sql: raise
 UPDATE /* rowlock raise */ "rowlock" SET token = $1, expires_at = expires_at + interval '1 microsecond'
-WHERE key = $2 AND owner = $3 AND token IN ($4, $5) AND home = 0
+WHERE key = $2 AND owner = $3 AND token IN ($4, $5) AND placement = 0
   AND expires_at > clock_timestamp()
 
 -- dialect/postgres/statements.sql: release
 UPDATE /* rowlock release */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0
+WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND placement = 0
 RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
   WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
 
 -- dialect/postgres/statements.sql: release-piped
 UPDATE /* rowlock release-piped */ "rowlock" AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
-  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.home = 0
+  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.placement = 0
   FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
   WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
 
 -- dialect/postgres/statements.sql: release-relaxed
 UPDATE /* rowlock release-relaxed */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND home = 0
+WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND placement = 0
   AND set_config('synchronous_commit', 'off', true) = 'off'
 RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
   WHERE q.key = $1 AND q.waiter <> $4 AND q.alive_until > clock_timestamp())
@@ -1239,7 +1239,7 @@ RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
 -- dialect/postgres/statements.sql: release-piped-relaxed
 UPDATE /* rowlock release-piped-relaxed */ "rowlock" AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
-  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.home = 0
+  WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.placement = 0
   FOR NO KEY UPDATE SKIP LOCKED)
   AND set_config('synchronous_commit', 'off', true) = 'off'
 RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
@@ -1249,7 +1249,7 @@ RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
 UPDATE /* rowlock hand-over */ "rowlock" AS r
 SET owner = $1, note = $2, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
-WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE r.key = $4 AND r.owner = $5 AND r.token = $6 AND r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
 
 -- dialect/postgres/statements.sql: inspect
 SELECT /* rowlock inspect */ r.key, r.owner, r.token, left(r.note, 384),
@@ -1258,7 +1258,7 @@ SELECT /* rowlock inspect */ r.key, r.owner, r.token, left(r.note, 384),
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
        CASE WHEN isfinite(r.acquired_at)
          THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END AS age,
-       r.home
+       r.placement
 FROM "rowlock" AS r
 WHERE r.key > $1 AND r.key <= $2
   AND ($3::int = 0 OR r.owner IS NOT NULL AND
@@ -1272,7 +1272,7 @@ SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, left(r.note, 384),
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
        CASE WHEN isfinite(r.acquired_at)
          THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END AS age,
-       r.home
+       r.placement
 FROM "rowlock" AS r
 WHERE r.key = ANY ($1::text::bytea[]) AND r.key > $2 AND r.key <= $3
   AND ($4::int = 0 OR r.owner IS NOT NULL AND
@@ -1283,7 +1283,7 @@ ORDER BY r.key LIMIT $5::bigint
 UPDATE /* rowlock fence */ "rowlock" SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()
   THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')
     ELSE expires_at END
-WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
+WHERE key = $1 AND owner = $2 AND token = $3 AND placement = 0
 RETURNING (CASE WHEN xmin::text::bigint = txid_current() & 4294967295 THEN '1'
   WHEN (SELECT CASE WHEN past < 2147483648 THEN txid_status(txid_current() + past) END
     FROM (SELECT (before.xmin::text::bigint - txid_current()) & 4294967295 AS past
@@ -1292,7 +1292,7 @@ RETURNING (CASE WHEN xmin::text::bigint = txid_current() & 4294967295 THEN '1'
 
 -- dialect/postgres/statements.sql: release-tx
 UPDATE /* rowlock release-tx */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = $1 AND owner = $2 AND token = $3 AND home = 0
+WHERE key = $1 AND owner = $2 AND token = $3 AND placement = 0
 
 -- dialect/postgres/statements.sql: instance
 SELECT /* rowlock instance */ value FROM "rowlock_meta" WHERE name = 'instance'
@@ -1313,15 +1313,15 @@ UPDATE /* rowlock floor-raise */ "rowlock_floor" SET floor = greatest(floor, $1:
 -- dialect/postgres/statements.sql: dead
 SELECT /* rowlock dead */ key, dead FROM (
   SELECT key,
-    home = 0
+    placement = 0
       AND expires_at <= clock_timestamp() - $3::bigint * interval '1 microsecond' AS dead,
          row_number() OVER (ORDER BY key) AS n
-  FROM (SELECT key, home, expires_at FROM "rowlock" WHERE key > $1 ORDER BY key LIMIT $2::int) AS page
+  FROM (SELECT key, placement, expires_at FROM "rowlock" WHERE key > $1 ORDER BY key LIMIT $2::int) AS page
 ) AS p WHERE dead OR n = $4::bigint ORDER BY key
 
 -- dialect/postgres/statements.sql: dead-lock
 SELECT /* rowlock dead-lock */ key, token FROM "rowlock"
-WHERE key = ANY ($1::text::bytea[]) AND home = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE key = ANY ($1::text::bytea[]) AND placement = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 ORDER BY key FOR UPDATE SKIP LOCKED
 
@@ -1414,10 +1414,10 @@ WHERE owner IS NOT NULL AND expires_at > clock_timestamp() AND expires_at < '999
 
 -- schema/statements/postgres.sql: guard-keys
 SELECT /* rowlock guard-keys */ count(*) FROM "rowlock"
-WHERE home NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
+WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
 
 -- schema/statements/postgres.sql: guard-members
-SELECT /* rowlock guard-members */ count(*) FROM "rowlock_member" WHERE expires_at > clock_timestamp() AND team <> decode('00000000000000000000000000000000', 'hex')
+SELECT /* rowlock guard-members */ count(*) FROM "rowlock_member" WHERE expires_at > clock_timestamp() AND reader_group <> decode('00000000000000000000000000000000', 'hex')
 
 -- schema/statements/postgres.sql: guard-once
 SELECT /* rowlock guard-once */ count(*) FROM "rowlock_once" WHERE expires_at > clock_timestamp()

@@ -5,7 +5,7 @@
 SELECT /* rowlock cas-setup */ 0
 
 -- dialect/sqlite/cas.sql: cas-look
-SELECT /* rowlock cas-look */ CASE WHEN home <> 0 THEN 4
+SELECT /* rowlock cas-look */ CASE WHEN placement <> 0 THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
               THEN 0
@@ -21,18 +21,18 @@ UPDATE /* rowlock cas-take-free */ "rowlock"
 SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
   + (? + 999) / 1000,
     acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = max(? - 1, @era) + 1
-WHERE key = ? AND home = 0 AND token = ? AND owner IS NULL
+WHERE key = ? AND placement = 0 AND token = ? AND owner IS NULL
 
 -- dialect/sqlite/cas.sql: cas-take
 UPDATE /* rowlock cas-take */ "rowlock"
 SET owner = ?, note = ?, expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
   + (? + 999) / 1000,
     acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), token = max(? - 1, @era) + 1
-WHERE key = ? AND home = 0 AND token = ? AND owner = ? AND expires_at = ?
+WHERE key = ? AND placement = 0 AND token = ? AND owner = ? AND expires_at = ?
   AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- dialect/sqlite/cas.sql: cas-insert
-INSERT /* rowlock cas-insert */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, home)
+INSERT /* rowlock cas-insert */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT ?, ?, ?, max(floor, @era) + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
        CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000, 0
 FROM "rowlock_floor" WHERE bucket = ? AND floor < 9223372036853727231 - 1
@@ -45,19 +45,19 @@ SELECT /* rowlock cas-made */ r.token, f.floor FROM "rowlock" AS r, "rowlock_flo
 UPDATE /* rowlock cas-raise */ "rowlock" SET token = max(? - 1, @era) + 1 WHERE key = ?
 
 -- dialect/sqlite/cas.sql: cas-fence
-UPDATE /* rowlock cas-fence */ "rowlock" SET token = token WHERE key = ? AND owner = ? AND token = ? AND home = 0
+UPDATE /* rowlock cas-fence */ "rowlock" SET token = token WHERE key = ? AND owner = ? AND token = ? AND placement = 0
 
 -- dialect/sqlite/cas.sql: cas-floor
 SELECT /* rowlock cas-floor */ floor FROM "rowlock_floor" WHERE bucket = ?
 
 -- dialect/sqlite/cas.sql: cas-dead
 SELECT /* rowlock cas-dead */ coalesce(max(r.token), -1) FROM json_each(?) AS j JOIN "rowlock" AS r ON r.key = unhex(j.value)
-WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
   AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- dialect/sqlite/cas.sql: cas-reap
 DELETE /* rowlock cas-reap */ FROM "rowlock"
-WHERE key IN (SELECT unhex(value) FROM json_each(?)) AND home = 0
+WHERE key IN (SELECT unhex(value) FROM json_each(?)) AND placement = 0
   AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000 AND token <= ?
 
 -- dialect/sqlite/cas.sql: cas-drop-dead
@@ -69,14 +69,14 @@ WHERE key = ? AND waiter = ? AND alive_until
 SELECT /* rowlock doctor-dead */ count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
   coalesce(max(age), 0)
 FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
-  FROM "rowlock" WHERE home = 0 AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  FROM "rowlock" WHERE placement = 0 AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
   LIMIT ?2) AS d
 
 -- dialect/sqlite/doctor.sql: doctor-expired
 SELECT /* rowlock doctor-expired */ key, substr(note, 1, 384), token,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
 FROM "rowlock"
-WHERE home = 0 AND owner IS NOT NULL
+WHERE placement = 0 AND owner IS NOT NULL
   AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
 LIMIT ?1
 
@@ -88,10 +88,10 @@ FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - @column) * 1000 AS a
   LIMIT ?2) AS d
 
 -- dialect/sqlite/doctor.sql: doctor-waits
-SELECT /* rowlock doctor-waits */ w.chain, h.chain AS holder, w.key, substr(w.note, 1, 384), w.process,
+SELECT /* rowlock doctor-waits */ w.caller, h.caller AS holder, w.key, substr(w.note, 1, 384), w.process,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000 AS waited
 FROM "rowlock_wait" AS w
-JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0
+JOIN "rowlock" AS r ON r.key = w.key AND r.placement = 0
   AND r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
   AND (r.token = w.awaits OR r.token = -w.awaits AND r.expires_at < 253370764800000)
 JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
@@ -154,24 +154,24 @@ SELECT /* rowlock era-kept */ start FROM "rowlock_meta" WHERE name LIKE 'era/%' 
 DELETE /* rowlock era-drop */ FROM "rowlock_meta" WHERE name LIKE 'era/%' AND start <= ?
 
 -- dialect/sqlite/force.sql: force-lock
-UPDATE /* rowlock force-lock */ "rowlock" SET home = home WHERE key = ? AND home = 0 AND owner IS NOT NULL
+UPDATE /* rowlock force-lock */ "rowlock" SET placement = placement WHERE key = ? AND placement = 0 AND owner IS NOT NULL
 RETURNING owner, token, substr(note, 1, 384)
 
--- dialect/sqlite/force.sql: force-home
-SELECT /* rowlock force-home */ count(*) FROM "rowlock" WHERE key = ? AND home <> 0
+-- dialect/sqlite/force.sql: force-placement
+SELECT /* rowlock force-placement */ count(*) FROM "rowlock" WHERE key = ? AND placement <> 0
 
 -- dialect/sqlite/force.sql: force-end
 UPDATE /* rowlock force-end */ "rowlock" SET owner = NULL, note = '', token = min(?, 9223372036853727231),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
-WHERE key = ? AND owner = ? AND token = ? AND home = 0
+WHERE key = ? AND owner = ? AND token = ? AND placement = 0
 
 -- dialect/sqlite/force.sql: force-lock-bad
-UPDATE /* rowlock force-lock-bad */ "rowlock" SET home = home WHERE key = ? RETURNING key
+UPDATE /* rowlock force-lock-bad */ "rowlock" SET placement = placement WHERE key = ? RETURNING key
 
 -- dialect/sqlite/force.sql: force-repair
 UPDATE /* rowlock force-repair */ "rowlock" SET owner = NULL, note = '', token = ?, acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
-  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), home = 0
-WHERE key = ? AND (home = 0 OR home IS NULL OR home < -1 OR typeof(home) <> 'integer')
+  expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER), placement = 0
+WHERE key = ? AND (placement = 0 OR placement IS NULL OR placement < -1 OR typeof(placement) <> 'integer')
 
 -- dialect/sqlite/force.sql: force-tickets
 DELETE /* rowlock force-tickets */ FROM "rowlock_queue"
@@ -202,40 +202,40 @@ WHERE key = ? AND at * 1000 < ?
 ORDER BY at DESC, id DESC LIMIT ?
 
 -- dialect/sqlite/graph.sql: wait-note
-INSERT /* rowlock wait-note */ INTO "rowlock_wait" (chain, key, token, awaits, process, note, since, alive_until)
+INSERT /* rowlock wait-note */ INTO "rowlock_wait" (caller, key, token, awaits, process, note, since, alive_until)
 SELECT unhex(j.value ->> 'o'), unhex(j.value ->> 'k'), max(j.value ->> 't', 0),
   iif(j.value ->> 't' > 0, 0, coalesce((SELECT iif(j.value ->> 't' = 0, r.token, -r.token)
     FROM "rowlock" AS r WHERE r.key = unhex(j.value ->> 'k')), 0)), ?1, CAST(?2 AS TEXT),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) - (j.value ->> 'd') / 1000,
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?3 / 1000
 FROM json_each(?4) AS j WHERE true
-ON CONFLICT (chain, key, token) DO UPDATE SET awaits = excluded.awaits,
+ON CONFLICT (caller, key, token) DO UPDATE SET awaits = excluded.awaits,
   alive_until = min(excluded.alive_until, since + excluded.alive_until - excluded.since)
 
 -- dialect/sqlite/graph.sql: wait-erase
-DELETE /* rowlock wait-erase */ FROM "rowlock_wait" WHERE (chain, key, token) IN
+DELETE /* rowlock wait-erase */ FROM "rowlock_wait" WHERE (caller, key, token) IN
   (SELECT unhex(value ->> 'o'), unhex(value ->> 'k'), max(value ->> 't', 0) FROM json_each(?))
 
 -- dialect/sqlite/graph.sql: wait-edges
-WITH /* rowlock wait-edges */ RECURSIVE reached (chain) AS (
+WITH /* rowlock wait-edges */ RECURSIVE reached (caller) AS (
   SELECT unhex(value) FROM json_each(?1)
   UNION
-  SELECT h.chain FROM reached AS f
-  CROSS JOIN "rowlock_wait" AS w ON w.chain = f.chain AND w.token = 0 AND w.process = ?2
+  SELECT h.caller FROM reached AS f
+  CROSS JOIN "rowlock_wait" AS w ON w.caller = f.caller AND w.token = 0 AND w.process = ?2
     AND w.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-  CROSS JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0
+  CROSS JOIN "rowlock" AS r ON r.key = w.key AND r.placement = 0
     AND r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
     AND (r.token = w.awaits OR r.token = -w.awaits AND r.expires_at < 253370764800000)
   CROSS JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
     AND h.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 )
-SELECT w.chain, h.chain AS holder, w.key, r.token, substr(w.note, 1, 384), w.since * 1000 AS since,
+SELECT w.caller, h.caller AS holder, w.key, r.token, substr(w.note, 1, 384), w.since * 1000 AS since,
   w.alive_until * 1000 AS expires,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000 AS waited
 FROM reached AS f
-CROSS JOIN "rowlock_wait" AS w ON w.chain = f.chain AND w.token = 0 AND w.process = ?2
+CROSS JOIN "rowlock_wait" AS w ON w.caller = f.caller AND w.token = 0 AND w.process = ?2
   AND w.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-CROSS JOIN "rowlock" AS r ON r.key = w.key AND r.home = 0
+CROSS JOIN "rowlock" AS r ON r.key = w.key AND r.placement = 0
   AND r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
   AND (r.token = w.awaits OR r.token = -w.awaits AND r.expires_at < 253370764800000)
 CROSS JOIN "rowlock_wait" AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
@@ -418,31 +418,31 @@ WHERE name = ?
 SELECT /* rowlock limit-check */ 1 FROM "rowlock_limit" WHERE name = ? AND generation = ?
 
 -- dialect/sqlite/move.sql: depart
-UPDATE /* rowlock depart */ "rowlock" SET home = ?, token = ?, owner = NULL, note = '',
+UPDATE /* rowlock depart */ "rowlock" SET placement = ?, token = ?, owner = NULL, note = '',
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
-WHERE key = ? AND owner = ? AND token = ? AND home = 0
+WHERE key = ? AND owner = ? AND token = ? AND placement = 0
 
 -- dialect/sqlite/move.sql: return
-UPDATE /* rowlock return */ "rowlock" SET home = 0, token = ?, owner = NULL, note = '',
+UPDATE /* rowlock return */ "rowlock" SET placement = 0, token = ?, owner = NULL, note = '',
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
-WHERE key = ? AND home = ? AND token >= ? AND token < ?
+WHERE key = ? AND placement = ? AND token >= ? AND token < ?
 
 -- dialect/sqlite/move.sql: recall
-INSERT /* rowlock recall */ INTO "rowlock" (key, home, token, note, acquired_at, expires_at)
+INSERT /* rowlock recall */ INTO "rowlock" (key, placement, token, note, acquired_at, expires_at)
 SELECT ?1, ?2, CASE WHEN ?2 = 0 THEN max(floor, ?3) ELSE ?3 END, '',
        CAST(unixepoch('subsec') * 1000 AS INTEGER), CAST(unixepoch('subsec') * 1000 AS INTEGER)
 FROM "rowlock_floor" WHERE bucket = ?4 AND (?2 = 0 OR floor < ?3
   OR EXISTS (SELECT 1 FROM "rowlock" WHERE key = ?1))
 ON CONFLICT (key) DO UPDATE
-  SET home = excluded.home, token = ?3, owner = NULL, note = '', expires_at = excluded.expires_at
+  SET placement = excluded.placement, token = ?3, owner = NULL, note = '', expires_at = excluded.expires_at
 WHERE token < ?3
 
--- dialect/sqlite/move.sql: confirm-home
-UPDATE /* rowlock confirm-home */ "rowlock" SET acquired_at = acquired_at + 1
-  WHERE key = ? AND home = ? AND token >= ? AND token < ?
+-- dialect/sqlite/move.sql: confirm-placement
+UPDATE /* rowlock confirm-placement */ "rowlock" SET acquired_at = acquired_at + 1
+  WHERE key = ? AND placement = ? AND token >= ? AND token < ?
 
 -- dialect/sqlite/move.sql: fence-at
-UPDATE /* rowlock fence-at */ "rowlock" SET token = token WHERE key = ? AND home = ? AND token BETWEEN ? AND ?
+UPDATE /* rowlock fence-at */ "rowlock" SET token = token WHERE key = ? AND placement = ? AND token BETWEEN ? AND ?
   RETURNING token
 
 -- dialect/sqlite/move.sql: fence-at-token
@@ -520,7 +520,7 @@ WITH /* rowlock places */ want AS MATERIALIZED (
     AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 )
 SELECT w.n,
-       CASE WHEN r.home <> 0 THEN 4
+       CASE WHEN r.placement <> 0 THEN 4
             WHEN r.owner = w.o AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 1
             WHEN r.owner IS NOT NULL AND r.expires_at
               > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 0
@@ -546,7 +546,7 @@ FROM (SELECT 1) AS one LEFT JOIN (
     AND r.token BETWEEN 0 AND 9223372036853727231 - 1
   ORDER BY q.rank, q.ticket LIMIT 1
 ) AS n
-WHERE "rowlock".key = ?1 AND "rowlock".owner = ?2 AND ?3 IN ("rowlock".token, 0) AND home = 0
+WHERE "rowlock".key = ?1 AND "rowlock".owner = ?2 AND ?3 IN ("rowlock".token, 0) AND placement = 0
 RETURNING owner, token
 
 -- dialect/sqlite/queue.sql: queue-dead
@@ -562,148 +562,148 @@ WHERE (key, waiter) IN (SELECT unhex(value ->> 'k'), unhex(value ->> 'o') FROM j
   AND alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- dialect/sqlite/shared.sql: share
-INSERT /* rowlock share */ INTO "rowlock_member" (key, team, owner, note, joined_at, expires_at)
+INSERT /* rowlock share */ INTO "rowlock_member" (key, reader_group, owner, note, joined_at, expires_at)
 SELECT r.key, r.owner, unhex(j.value ->> 'o'), ?, CAST(unixepoch('subsec') * 1000 AS INTEGER),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + ((j.value ->> 'd') + 999) / 1000
 FROM json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value ->> 'k')
-WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
+WHERE r.placement = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
   AND coalesce((SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - min(w.joined_at)) % 11000 < 10000
-      FROM "rowlock_member" AS w WHERE w.key = r.key AND w.team = zeroblob(16)
+      FROM "rowlock_member" AS w WHERE w.key = r.key AND w.reader_group = zeroblob(16)
         AND w.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)), 0) = 0
-ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at
-RETURNING key, owner, team
+ON CONFLICT (key, reader_group, owner) DO UPDATE SET expires_at = excluded.expires_at
+RETURNING key, owner, reader_group
 
 -- dialect/sqlite/shared.sql: share-one
-INSERT /* rowlock share-one */ INTO "rowlock_member" (key, team, owner, note, joined_at, expires_at)
+INSERT /* rowlock share-one */ INTO "rowlock_member" (key, reader_group, owner, note, joined_at, expires_at)
 SELECT r.key, r.owner, ?1, ?2, CAST(unixepoch('subsec') * 1000 AS INTEGER),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?3 + 999) / 1000
 FROM "rowlock" AS r
-WHERE r.key = ?4 AND r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
+WHERE r.key = ?4 AND r.placement = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
   AND coalesce((SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - min(w.joined_at)) % 11000 < 10000
-      FROM "rowlock_member" AS w WHERE w.key = ?4 AND w.team = zeroblob(16)
+      FROM "rowlock_member" AS w WHERE w.key = ?4 AND w.reader_group = zeroblob(16)
         AND w.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)), 0) = 0
-ON CONFLICT (key, team, owner) DO UPDATE SET expires_at = excluded.expires_at
-RETURNING team
+ON CONFLICT (key, reader_group, owner) DO UPDATE SET expires_at = excluded.expires_at
+RETURNING reader_group
 
 -- dialect/sqlite/shared.sql: member-look
 SELECT /* rowlock member-look */ r.key,
-  (SELECT count(*) FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
+  (SELECT count(*) FROM "rowlock_member" AS m WHERE m.key = r.key AND m.reader_group = r.owner
     AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)),
   coalesce((SELECT max(m.expires_at) - CAST(unixepoch('subsec') * 1000 AS INTEGER)
-    FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner), 0) * 1000,
-  coalesce((SELECT substr(m.note, 1, 384) FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
+    FROM "rowlock_member" AS m WHERE m.key = r.key AND m.reader_group = r.owner), 0) * 1000,
+  coalesce((SELECT substr(m.note, 1, 384) FROM "rowlock_member" AS m WHERE m.key = r.key AND m.reader_group = r.owner
     ORDER BY m.expires_at DESC LIMIT 1), ''),
   coalesce((SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - min(w.joined_at)) % 11000 < 10000
-      FROM "rowlock_member" AS w WHERE w.key = r.key AND w.team = zeroblob(16)
+      FROM "rowlock_member" AS w WHERE w.key = r.key AND w.reader_group = zeroblob(16)
         AND w.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)), 0)
 FROM json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value)
-WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
+WHERE r.placement = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
 
 -- dialect/sqlite/shared.sql: member-others
 SELECT /* rowlock member-others */ r.key, EXISTS (SELECT 1 FROM "rowlock_member" AS w WHERE w.key = r.key
-  AND w.team = zeroblob(16) AND w.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+  AND w.reader_group = zeroblob(16) AND w.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 FROM json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value)
-WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
-  AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
+WHERE r.placement = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m WHERE m.key = r.key AND m.reader_group = r.owner
     AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 
 -- dialect/sqlite/shared.sql: member-find
-SELECT /* rowlock member-find */ m.key, m.owner, m.team FROM json_each(?) AS j CROSS JOIN "rowlock_member" AS m
+SELECT /* rowlock member-find */ m.key, m.owner, m.reader_group FROM json_each(?) AS j CROSS JOIN "rowlock_member" AS m
   ON m.key = unhex(j.value ->> 'k') AND m.owner = unhex(j.value ->> 'o')
-WHERE m.team <> zeroblob(16)
+WHERE m.reader_group <> zeroblob(16)
 
 -- dialect/sqlite/shared.sql: member-renew
 UPDATE /* rowlock member-renew */ "rowlock_member" SET expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (j.d + 999) / 1000
 FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o,
   unhex('726F776C6F636B54' || printf('%016x', value ->> 't')) AS t, value ->> 'd' AS d
       FROM json_each(?)) AS j
-WHERE "rowlock_member".key = j.k AND team = j.t AND owner = j.o
+WHERE "rowlock_member".key = j.k AND reader_group = j.t AND owner = j.o
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-RETURNING key, owner, team
+RETURNING key, owner, reader_group
 
 -- dialect/sqlite/shared.sql: member-left
-SELECT /* rowlock member-left */ m.key, m.owner, m.team, (m.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000
+SELECT /* rowlock member-left */ m.key, m.owner, m.reader_group, (m.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000
 FROM json_each(?) AS j CROSS JOIN "rowlock_member" AS m ON m.key = unhex(j.value ->> 'k')
-  AND m.team = unhex('726F776C6F636B54' || printf('%016x', j.value ->> 't'))
+  AND m.reader_group = unhex('726F776C6F636B54' || printf('%016x', j.value ->> 't'))
   AND m.owner = unhex(j.value ->> 'o')
 
 -- dialect/sqlite/shared.sql: member-leave
-DELETE /* rowlock member-leave */ FROM "rowlock_member" WHERE (key, team, owner) IN (SELECT unhex(j.value ->> 'k'),
+DELETE /* rowlock member-leave */ FROM "rowlock_member" WHERE (key, reader_group, owner) IN (SELECT unhex(j.value ->> 'k'),
   unhex('726F776C6F636B54' || printf('%016x', j.value ->> 't')), unhex(j.value ->> 'o')
   FROM json_each(?) AS j)
-RETURNING key, owner, team
+RETURNING key, owner, reader_group
 
 -- dialect/sqlite/shared.sql: member-leave-one
-DELETE /* rowlock member-leave-one */ FROM "rowlock_member" WHERE key = ?1 AND team = ?2 AND owner = ?3
-RETURNING EXISTS (SELECT 1 FROM "rowlock_member" AS o WHERE o.key = ?1 AND o.team = ?2
+DELETE /* rowlock member-leave-one */ FROM "rowlock_member" WHERE key = ?1 AND reader_group = ?2 AND owner = ?3
+RETURNING EXISTS (SELECT 1 FROM "rowlock_member" AS o WHERE o.key = ?1 AND o.reader_group = ?2
     AND o.owner <> ?3 AND o.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)),
-  EXISTS (SELECT 1 FROM "rowlock_member" AS w WHERE w.key = ?1 AND w.team = zeroblob(16)
+  EXISTS (SELECT 1 FROM "rowlock_member" AS w WHERE w.key = ?1 AND w.reader_group = zeroblob(16)
     AND w.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 
 -- dialect/sqlite/shared.sql: member-leave-tx
-DELETE /* rowlock member-leave-tx */ FROM "rowlock_member" WHERE key = ? AND team = ? AND owner = ?
+DELETE /* rowlock member-leave-tx */ FROM "rowlock_member" WHERE key = ? AND reader_group = ? AND owner = ?
 
 -- dialect/sqlite/shared.sql: member-dead
-SELECT /* rowlock member-dead */ key, owner, team FROM "rowlock_member"
+SELECT /* rowlock member-dead */ key, owner, reader_group FROM "rowlock_member"
 WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
-  AND length(owner) = 16 AND length(team) = 16
+  AND length(owner) = 16 AND length(reader_group) = 16
 LIMIT ?
 
 -- dialect/sqlite/shared.sql: wish
-INSERT /* rowlock wish */ INTO "rowlock_member" (key, team, owner, joined_at, expires_at)
+INSERT /* rowlock wish */ INTO "rowlock_member" (key, reader_group, owner, joined_at, expires_at)
 SELECT unhex(j.value), zeroblob(16), ?1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?2 / 1000
 FROM json_each(?3) AS j WHERE true
-ON CONFLICT (key, team, owner) DO UPDATE SET
+ON CONFLICT (key, reader_group, owner) DO UPDATE SET
   joined_at = iif(expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER), joined_at, excluded.joined_at),
   expires_at = excluded.expires_at
 
 -- dialect/sqlite/shared.sql: unwish
 DELETE /* rowlock unwish */ FROM "rowlock_member" WHERE key IN (SELECT unhex(value) FROM json_each(?))
-  AND team = zeroblob(16) AND owner = ?
+  AND reader_group = zeroblob(16) AND owner = ?
 
--- dialect/sqlite/shared.sql: team-lock
-UPDATE /* rowlock team-lock */ "rowlock" SET home = home
-WHERE key = ? AND home = 0 AND owner IS NOT NULL AND expires_at = 253370764800000
+-- dialect/sqlite/shared.sql: readers-lock
+UPDATE /* rowlock readers-lock */ "rowlock" SET placement = placement
+WHERE key = ? AND placement = 0 AND owner IS NOT NULL AND expires_at = 253370764800000
 RETURNING owner
 
--- dialect/sqlite/shared.sql: team-clear
-DELETE /* rowlock team-clear */ FROM "rowlock_member" WHERE key = ? AND team = ?
+-- dialect/sqlite/shared.sql: readers-clear
+DELETE /* rowlock readers-clear */ FROM "rowlock_member" WHERE key = ? AND reader_group = ?
   AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
--- dialect/sqlite/shared.sql: team-left
-SELECT /* rowlock team-left */ 1 FROM "rowlock_member" WHERE key = ? AND team = ? LIMIT 1
+-- dialect/sqlite/shared.sql: readers-left
+SELECT /* rowlock readers-left */ 1 FROM "rowlock_member" WHERE key = ? AND reader_group = ? LIMIT 1
 
--- dialect/sqlite/shared.sql: team-end
-UPDATE /* rowlock team-end */ "rowlock" SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
-WHERE key = ? AND owner = ? AND home = 0
+-- dialect/sqlite/shared.sql: readers-end
+UPDATE /* rowlock readers-end */ "rowlock" SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+WHERE key = ? AND owner = ? AND placement = 0
 
--- dialect/sqlite/shared.sql: team-make
-UPDATE /* rowlock team-make */ "rowlock" SET owner = ?, expires_at = 253370764800000
-WHERE key = ? AND owner = ? AND token = ? AND home = 0
+-- dialect/sqlite/shared.sql: readers-make
+UPDATE /* rowlock readers-make */ "rowlock" SET owner = ?, expires_at = 253370764800000
+WHERE key = ? AND owner = ? AND token = ? AND placement = 0
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
--- dialect/sqlite/shared.sql: team-first
-INSERT /* rowlock team-first */ INTO "rowlock_member" (key, team, owner, note, joined_at, expires_at)
+-- dialect/sqlite/shared.sql: readers-first
+INSERT /* rowlock readers-first */ INTO "rowlock_member" (key, reader_group, owner, note, joined_at, expires_at)
 SELECT key, owner, ?1, note, CAST(unixepoch('subsec') * 1000 AS INTEGER),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?2 + 999) / 1000
 FROM "rowlock" WHERE key = ?3 AND owner = ?4
 
--- dialect/sqlite/shared.sql: team-idle
-SELECT /* rowlock team-idle */ r.key FROM "rowlock" AS r
-WHERE r.home = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
-  AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m WHERE m.key = r.key AND m.team = r.owner
+-- dialect/sqlite/shared.sql: readers-idle
+SELECT /* rowlock readers-idle */ r.key FROM "rowlock" AS r
+WHERE r.placement = 0 AND r.owner IS NOT NULL AND r.expires_at = 253370764800000
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m WHERE m.key = r.key AND m.reader_group = r.owner
     AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 LIMIT ?
 
--- dialect/sqlite/shared.sql: team-fence
-UPDATE /* rowlock team-fence */ "rowlock" SET home = home WHERE key = ? AND owner = ? AND token = ? AND home = 0 RETURNING 1
+-- dialect/sqlite/shared.sql: readers-fence
+UPDATE /* rowlock readers-fence */ "rowlock" SET placement = placement WHERE key = ? AND owner = ? AND token = ? AND placement = 0 RETURNING 1
 
 -- dialect/sqlite/shared.sql: force-members
-DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = ? AND team = ?
+DELETE /* rowlock force-members */ FROM "rowlock_member" WHERE key = ? AND reader_group = ?
 
 -- dialect/sqlite/statements.sql: look
-SELECT /* rowlock look */ CASE WHEN home <> 0 THEN 4
+SELECT /* rowlock look */ CASE WHEN placement <> 0 THEN 4
             WHEN owner = ? AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
               THEN 0
@@ -720,13 +720,13 @@ SELECT /* rowlock seize */ 1 FROM "rowlock" WHERE key = ?
 UPDATE /* rowlock acquire-update */ "rowlock" SET token = max(token, @era) + 1,
   acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, owner = ?, note = ?
-WHERE key = ? AND home = 0 AND (owner IS NULL
+WHERE key = ? AND placement = 0 AND (owner IS NULL
   OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
   AND token BETWEEN 0 AND 9223372036853727231 - 1
 RETURNING token
 
 -- dialect/sqlite/statements.sql: acquire-insert
-INSERT /* rowlock acquire-insert */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, home)
+INSERT /* rowlock acquire-insert */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT ?, ?, ?, max(floor, @era) + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?, 0
 FROM "rowlock_floor" WHERE bucket = ? AND floor < 9223372036853727231
@@ -734,12 +734,12 @@ ON CONFLICT (key) DO NOTHING
 RETURNING token
 
 -- dialect/sqlite/statements.sql: rows
-SELECT /* rowlock rows */ j.key + 1 AS n, r.home = 0 AS home, r.owner, r.token, substr(r.note, 1, 384),
+SELECT /* rowlock rows */ j.key + 1 AS n, r.placement = 0 AS placement, r.owner, r.token, substr(r.note, 1, 384),
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value)
 
 -- dialect/sqlite/statements.sql: create
-INSERT /* rowlock create */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, home)
+INSERT /* rowlock create */ INTO "rowlock" (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT ?1, ?2, ?3, iif(?2 IS NULL, floor, max(floor, @era) + 1),
        CAST(unixepoch('subsec') * 1000 AS INTEGER),
        CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?4, 0
@@ -752,7 +752,7 @@ UPDATE /* rowlock renew */ "rowlock" SET expires_at = CAST(unixepoch('subsec') *
 FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o, value ->> 't' AS t,
   value ->> 'd' AS d
       FROM json_each(?)) AS j
-WHERE "rowlock".key = j.k AND "rowlock".owner = j.o AND "rowlock".token = j.t AND home = 0
+WHERE "rowlock".key = j.k AND "rowlock".owner = j.o AND "rowlock".token = j.t AND placement = 0
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 RETURNING key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
   0 AS remaining
@@ -761,34 +761,34 @@ RETURNING key, owner, token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 
 SELECT /* rowlock renew-look */ r.key, r.owner, r.token, CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000 AS clock,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining
 FROM json_each(?) AS j JOIN "rowlock" AS r ON r.key = unhex(j.value ->> 'k')
-WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.home = 0
+WHERE r.owner = unhex(j.value ->> 'o') AND r.token = j.value ->> 't' AND r.placement = 0
 
 -- dialect/sqlite/statements.sql: confirm
 UPDATE /* rowlock confirm */ "rowlock" SET expires_at = max(expires_at + 1,
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + (? + 999) / 1000)
-WHERE key = ? AND owner = ? AND token = ? AND home = 0
+WHERE key = ? AND owner = ? AND token = ? AND placement = 0
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- dialect/sqlite/statements.sql: raise
 UPDATE /* rowlock raise */ "rowlock" SET token = ?, expires_at = expires_at + 1
-WHERE key = ? AND owner = ? AND token IN (?, ?) AND home = 0
+WHERE key = ? AND owner = ? AND token IN (?, ?) AND placement = 0
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- dialect/sqlite/statements.sql: release
 UPDATE /* rowlock release */ "rowlock" SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
-WHERE key = ? AND owner = ? AND ? IN (token, 0) AND home = 0
+WHERE key = ? AND owner = ? AND ? IN (token, 0) AND placement = 0
 
 -- dialect/sqlite/statements.sql: hand-over
 UPDATE /* rowlock hand-over */ "rowlock" SET token = max(token, @era) + 1, owner = ?, note = ?,
   acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?
-WHERE key = ? AND owner = ? AND token = ? AND home = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE key = ? AND owner = ? AND token = ? AND placement = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
 
 -- dialect/sqlite/statements.sql: inspect
 SELECT /* rowlock inspect */ r.key, r.owner, r.token, substr(r.note, 1, 384),
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
-       (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
+       (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.placement
 FROM "rowlock" AS r
 WHERE r.key > coalesce(?, x'') AND r.key <= ?
   AND (? = 0 OR r.owner IS NOT NULL
@@ -799,7 +799,7 @@ ORDER BY r.key LIMIT ?
 SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, substr(r.note, 1, 384),
        r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AS held,
        (r.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
-       (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.home
+       (CAST(unixepoch('subsec') * 1000 AS INTEGER) - r.acquired_at) * 1000 AS age, r.placement
 FROM json_each(?) AS j CROSS JOIN "rowlock" AS r ON r.key = unhex(j.value)
 WHERE r.key > coalesce(?, x'') AND r.key <= ?
   AND (? = 0 OR r.owner IS NOT NULL
@@ -810,11 +810,11 @@ ORDER BY r.key LIMIT ?
 UPDATE /* rowlock fence */ "rowlock" SET expires_at = iif(?4 > 0 AND expires_at
   > CAST(unixepoch('subsec') * 1000 AS INTEGER),
   max(expires_at, CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?4 + 999) / 1000), expires_at)
-WHERE key = ?1 AND owner = ?2 AND token = ?3 AND home = 0 RETURNING 1
+WHERE key = ?1 AND owner = ?2 AND token = ?3 AND placement = 0 RETURNING 1
 
 -- dialect/sqlite/statements.sql: release-tx
 UPDATE /* rowlock release-tx */ "rowlock" SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
-WHERE key = ? AND owner = ? AND token = ? AND home = 0
+WHERE key = ? AND owner = ? AND token = ? AND placement = 0
 
 -- dialect/sqlite/statements.sql: instance
 SELECT /* rowlock instance */ value FROM "rowlock_meta" WHERE name = 'instance'
@@ -834,16 +834,16 @@ UPDATE /* rowlock floor-raise */ "rowlock_floor" SET floor = max(floor, ?) WHERE
 
 -- dialect/sqlite/statements.sql: dead
 SELECT /* rowlock dead */ key, dead FROM (
-  SELECT key, home = 0 AND expires_at
+  SELECT key, placement = 0 AND expires_at
     <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - p.retention / 1000 AS dead,
          row_number() OVER (ORDER BY key) AS n
-  FROM (SELECT key, home, expires_at FROM "rowlock" WHERE key > ? ORDER BY key LIMIT ?) AS page,
+  FROM (SELECT key, placement, expires_at FROM "rowlock" WHERE key > ? ORDER BY key LIMIT ?) AS page,
        (SELECT ? AS retention) AS p
 ) AS w WHERE dead OR n = ? ORDER BY key
 
 -- dialect/sqlite/statements.sql: dead-lock
 SELECT /* rowlock dead-lock */ r.key, r.token FROM json_each(?) AS j JOIN "rowlock" AS r ON r.key = unhex(j.value)
-WHERE r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727231 - 1
   AND r.expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
 -- dialect/sqlite/statements.sql: reap
@@ -900,10 +900,10 @@ WHERE owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTE
 
 -- schema/statements/sqlite.sql: guard-keys
 SELECT /* rowlock guard-keys */ count(*) FROM "rowlock"
-WHERE home NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
+WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
 
 -- schema/statements/sqlite.sql: guard-members
-SELECT /* rowlock guard-members */ count(*) FROM "rowlock_member" WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AND team <> x'00000000000000000000000000000000'
+SELECT /* rowlock guard-members */ count(*) FROM "rowlock_member" WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AND reader_group <> x'00000000000000000000000000000000'
 
 -- schema/statements/sqlite.sql: guard-once
 SELECT /* rowlock guard-once */ count(*) FROM "rowlock_once" WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)

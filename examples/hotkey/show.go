@@ -22,15 +22,15 @@ type show struct {
 	sent     *atomic.Int64
 	began    time.Time
 
-	mu    sync.Mutex
-	homes map[string]home
-	drawn int    // lines that are to be drawn over
-	seen  sample // the last one
-	now   sample // a second, between the last two
-	past  []float64
+	mu         sync.Mutex
+	placements map[string]placement
+	drawn      int    // lines that are to be drawn over
+	seen       sample // the last one
+	now        sample // a second, between the last two
+	past       []float64
 }
 
-type home struct {
+type placement struct {
 	epoch int64
 	away  bool
 }
@@ -43,7 +43,7 @@ type sample struct {
 }
 
 func newShow(out io.Writer, l *load, sent *atomic.Int64) *show {
-	return &show{out: out, terminal: command.IsTerminal(out), load: l, sent: sent, began: time.Now(), homes: make(map[string]home)}
+	return &show{out: out, terminal: command.IsTerminal(out), load: l, sent: sent, began: time.Now(), placements: make(map[string]placement)}
 }
 
 // Write prints above what is drawn.
@@ -66,13 +66,13 @@ func (s *show) event(format string, args ...any) {
 // first.
 func (s *show) moved(key string, to int, epoch int64, why string) {
 	s.mu.Lock()
-	news := epoch > s.homes[key].epoch
+	news := epoch > s.placements[key].epoch
 	if news {
-		s.homes[key] = home{epoch, to != lease.HomeTable}
+		s.placements[key] = placement{epoch, to != lease.PlacementTable}
 	}
 	s.mu.Unlock()
 	where := "moves to the cluster"
-	if to == lease.HomeTable {
+	if to == lease.PlacementTable {
 		where = "comes home to the database"
 	}
 	if news {
@@ -84,7 +84,7 @@ func (s *show) awayCount() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range hotKeys {
-		if s.homes[key].away {
+		if s.placements[key].away {
 			n++
 		}
 	}
@@ -153,7 +153,7 @@ func (a sample) since(b sample) sample {
 }
 
 func (s *show) where(key string) string {
-	if s.homes[key].away {
+	if s.placements[key].away {
 		return "cluster"
 	}
 	return "database"

@@ -17,7 +17,7 @@ SELECT v.value, f.value, v.name FROM rowlock_meta AS v LEFT JOIN rowlock_meta AS
   ON f.name = replace(v.name, 'schema_version', 'compatible_from') WHERE substr(v.name, 1, 14) = 'schema_version' ORDER BY v.name
 
 -- name: look
-SELECT CASE WHEN home <> 0 THEN 4
+SELECT CASE WHEN placement <> 0 THEN 4
             WHEN owner = :owner AND expires_at > clock_timestamp() THEN 7
             WHEN owner IS NOT NULL AND expires_at > clock_timestamp() THEN 0
             WHEN token NOT BETWEEN 0 AND 9223372036853727230 THEN 3
@@ -31,7 +31,7 @@ SELECT CASE WHEN home <> 0 THEN 4
 FROM rowlock WHERE key = :key
 
 -- name: make
-INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
+INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT :key, :owner, :note, greatest(f.floor, (SELECT max(start) FROM rowlock_meta)) + 1, clock_timestamp(),
   clock_timestamp() + :ttl_us::bigint * interval '1 microsecond', 0
 FROM (SELECT floor FROM rowlock_floor WHERE bucket = :bucket::int FOR SHARE) AS f
@@ -42,17 +42,17 @@ RETURNING r.token
 -- name: take
 WITH expired AS (
   SELECT key FROM rowlock
-  WHERE key = :key AND home = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+  WHERE key = :key AND placement = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
   FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE rowlock AS r
   SET owner = :owner, note = :note, token = greatest(r.token, (SELECT max(start) FROM rowlock_meta)) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + :ttl_us::bigint * interval '1 microsecond'
-  WHERE r.key = :key AND r.home = 0 AND r.token BETWEEN 0 AND 9223372036853727230
+  WHERE r.key = :key AND r.placement = 0 AND r.token BETWEEN 0 AND 9223372036853727230
     AND (r.owner IS NULL OR r.key IN (SELECT key FROM expired))
   RETURNING r.token
 ), made AS (
-  INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, home)
+  INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, placement)
   SELECT :key, :owner, :note, greatest(f.floor, (SELECT max(start) FROM rowlock_meta)) + 1, clock_timestamp(),
     clock_timestamp() + :ttl_us::bigint * interval '1 microsecond', 0
   FROM (SELECT floor FROM rowlock_floor WHERE bucket = :bucket::int FOR SHARE) AS f
@@ -64,7 +64,7 @@ SELECT 1 AS state, token, '' AS note, 0::bigint AS remaining FROM taken
 UNION ALL
 SELECT 1, token, '', 0 FROM made
 UNION ALL
-SELECT CASE WHEN r.home <> 0 THEN 4
+SELECT CASE WHEN r.placement <> 0 THEN 4
             WHEN r.owner = :owner AND r.expires_at > clock_timestamp() THEN 7
             WHEN r.owner IS NOT NULL AND r.expires_at > clock_timestamp() THEN 0
             WHEN r.token NOT BETWEEN 0 AND 9223372036853727230 THEN 3
@@ -77,13 +77,13 @@ FROM rowlock AS r WHERE r.key = :key AND NOT EXISTS (SELECT 1 FROM taken)
 -- name: renew
 UPDATE rowlock SET expires_at = greatest(expires_at + interval '1 microsecond',
   clock_timestamp() + :ttl_us::bigint * interval '1 microsecond')
-WHERE key = :key AND owner = :owner AND token = :token AND home = 0 AND expires_at > clock_timestamp()
+WHERE key = :key AND owner = :owner AND token = :token AND placement = 0 AND expires_at > clock_timestamp()
 
 -- name: fence
 UPDATE rowlock SET expires_at = CASE WHEN :extend_us::bigint > 0 AND expires_at > clock_timestamp()
   THEN greatest(expires_at, clock_timestamp() + :extend_us::bigint * interval '1 microsecond')
     ELSE expires_at END
-WHERE key = :key AND owner = :owner AND token = :token AND home = 0
+WHERE key = :key AND owner = :owner AND token = :token AND placement = 0
 RETURNING (CASE WHEN xmin::text::bigint = txid_current() & 4294967295 THEN '1'
   WHEN (SELECT CASE WHEN past < 2147483648 THEN txid_status(txid_current() + past) END
     FROM (SELECT (before.xmin::text::bigint - txid_current()) & 4294967295 AS past
@@ -92,6 +92,6 @@ RETURNING (CASE WHEN xmin::text::bigint = txid_current() & 4294967295 THEN '1'
 
 -- name: release
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE key = :key AND owner = :owner AND :token::bigint IN (token, 0) AND home = 0
+WHERE key = :key AND owner = :owner AND :token::bigint IN (token, 0) AND placement = 0
 RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
   WHERE q.key = :key AND q.waiter <> :process AND q.alive_until > clock_timestamp())

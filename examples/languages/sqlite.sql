@@ -15,7 +15,7 @@ SELECT v.value, f.value, v.name FROM rowlock_meta AS v LEFT JOIN rowlock_meta AS
   ON f.name = replace(v.name, 'schema_version', 'compatible_from') WHERE substr(v.name, 1, 14) = 'schema_version' ORDER BY v.name
 
 -- name: look
-SELECT CASE WHEN home <> 0 THEN 4
+SELECT CASE WHEN placement <> 0 THEN 4
             WHEN owner = :owner AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) THEN 7
             WHEN owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
               THEN 0
@@ -26,7 +26,7 @@ SELECT CASE WHEN home <> 0 THEN 4
 FROM rowlock WHERE key = :key
 
 -- name: make
-INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, home)
+INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT :key, :owner, :note, max(floor, (SELECT max(start) FROM rowlock_meta)) + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + :ttl_ms, 0
 FROM rowlock_floor WHERE bucket = :bucket AND floor < 9223372036853727231
@@ -37,7 +37,7 @@ RETURNING token
 UPDATE rowlock SET token = max(token, (SELECT max(start) FROM rowlock_meta)) + 1,
   acquired_at = CAST(unixepoch('subsec') * 1000 AS INTEGER),
   expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + :ttl_ms, owner = :owner, note = :note
-WHERE key = :key AND home = 0 AND (owner IS NULL
+WHERE key = :key AND placement = 0 AND (owner IS NULL
   OR expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER))
   AND token BETWEEN 0 AND 9223372036853727230
 RETURNING token
@@ -45,15 +45,15 @@ RETURNING token
 -- name: renew
 UPDATE rowlock SET expires_at = max(expires_at + 1,
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + (:ttl_us + 999) / 1000)
-WHERE key = :key AND owner = :owner AND token = :token AND home = 0
+WHERE key = :key AND owner = :owner AND token = :token AND placement = 0
   AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 
 -- name: fence
 UPDATE rowlock SET expires_at = iif(:extend_us > 0 AND expires_at
   > CAST(unixepoch('subsec') * 1000 AS INTEGER),
   max(expires_at, CAST(unixepoch('subsec') * 1000 AS INTEGER) + (:extend_us + 999) / 1000), expires_at)
-WHERE key = :key AND owner = :owner AND token = :token AND home = 0 RETURNING 1
+WHERE key = :key AND owner = :owner AND token = :token AND placement = 0 RETURNING 1
 
 -- name: release
 UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
-WHERE key = :key AND owner = :owner AND :token IN (token, 0) AND home = 0
+WHERE key = :key AND owner = :owner AND :token IN (token, 0) AND placement = 0

@@ -199,7 +199,7 @@ type records struct {
 }
 
 func (g *records) Record(
-	ctx context.Context, by lease.Party, chains []lease.Chain, life time.Duration,
+	ctx context.Context, by lease.Party, chains []lease.Caller, life time.Duration,
 ) error {
 	g.mu.Lock()
 	for _, c := range chains {
@@ -218,7 +218,7 @@ func (g *records) Record(
 	return err
 }
 
-func (g *records) Erase(ctx context.Context, chains []lease.Chain) error {
+func (g *records) Erase(ctx context.Context, chains []lease.Caller) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.failures--; g.failures >= 0 {

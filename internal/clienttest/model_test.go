@@ -168,7 +168,7 @@ func (f *frail) late() (d time.Duration, is bool) {
 }
 
 func (f *frail) Record(
-	ctx context.Context, by lease.Party, chains []lease.Chain, life time.Duration,
+	ctx context.Context, by lease.Party, chains []lease.Caller, life time.Duration,
 ) error {
 	if err := f.fails(); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (f *frail) Record(
 	return f.Store.Record(ctx, by, chains, life)
 }
 
-func (f *frail) Erase(ctx context.Context, chains []lease.Chain) error {
+func (f *frail) Erase(ctx context.Context, chains []lease.Caller) error {
 	if err := f.fails(); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (s *late) Edges(
 	return edges, err
 }
 
-func (s *late) Erase(ctx context.Context, chains []lease.Chain) error {
+func (s *late) Erase(ctx context.Context, chains []lease.Caller) error {
 	s.mu.Lock()
 	err := s.err
 	s.mu.Unlock()
@@ -164,7 +164,7 @@ type tardy struct {
 }
 
 func (s *tardy) Record(
-	ctx context.Context, by lease.Party, chains []lease.Chain, life time.Duration,
+	ctx context.Context, by lease.Party, chains []lease.Caller, life time.Duration,
 ) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

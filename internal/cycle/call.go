@@ -60,8 +60,8 @@ type Holder interface {
 type Call struct {
 	// Holder is nil if the call holds nothing.
 	Holder Holder
-	// Wants are the keys that it waits for, and Shares those that it is to share beside others. They
-	// do not change.
+	// Wants are the keys that it waits for, and Shares those that it is to share beside others.
+	// They do not change.
 	Wants, Shares []string
 	// Since is when it began.
 	Since time.Time
@@ -74,7 +74,7 @@ type Call struct {
 
 // recording is what the store has, or may have, of a call's chain.
 type recording struct {
-	chain  lease.Chain   // recorded, or about to be
+	chain  lease.Caller  // recorded, or about to be
 	made   time.Time     // when a record of the chain was first acknowledged
 	delay  time.Duration // how old its Waited was by then
 	alive  time.Time     // when the record has certainly expired
@@ -87,7 +87,7 @@ type recording struct {
 
 // named is a chain by a name that it has no more.
 type named struct {
-	chain lease.Chain
+	chain lease.Caller
 	alive time.Time
 }
 
@@ -101,7 +101,7 @@ func (r *recording) recorded() bool { return !r.chain.ID.IsZero() }
 // and even after all of that name were erased. Then it is the only one: no other extends it, and a
 // record that is not extended is part of no cycle. The others get another name from time to time,
 // because their expiry is bound to this process's clock; see lease.Graph.
-func (c *Call) record() (expired []lease.Chain, holds bool) {
+func (c *Call) record() (expired []lease.Caller, holds bool) {
 	for len(c.before) > 0 && time.Now().After(c.before[0].alive) {
 		expired = append(expired, c.before[0].chain)
 		c.before = c.before[1:]
@@ -113,7 +113,7 @@ func (c *Call) record() (expired []lease.Chain, holds bool) {
 		c.before = append(c.before, named{c.chain, c.alive})
 	}
 	held := c.Holder.Held()
-	c.chain = lease.Chain{ID: lease.NewOwner(), Holds: held, Wants: c.Wants, Shares: c.Shares}
+	c.chain = lease.Caller{ID: lease.NewOwner(), Holds: held, Wants: c.Wants, Shares: c.Shares}
 	c.made = time.Time{}
 	return expired, len(held) > 0
 }
@@ -137,8 +137,8 @@ func (c *Call) sent(at time.Time, acknowledged bool) {
 }
 
 // names returns the chain by all its names, and when the last of their records has expired.
-func (r *recording) names() (all []lease.Chain, alive time.Time) {
-	all, alive = []lease.Chain{r.chain}, r.alive
+func (r *recording) names() (all []lease.Caller, alive time.Time) {
+	all, alive = []lease.Caller{r.chain}, r.alive
 	for _, b := range r.before {
 		all = append(all, b.chain)
 		if b.alive.After(alive) {
@@ -196,7 +196,7 @@ func (w *Watch) End(c *Call, granted bool) {
 }
 
 // erase returns when the records are gone, or have expired: then it reports false.
-func (w *Watch) erase(chains []lease.Chain, alive time.Time) (gone bool) {
+func (w *Watch) erase(chains []lease.Caller, alive time.Time) (gone bool) {
 	for {
 		ctx, cancel := context.WithDeadline(context.Background(), alive)
 		err := w.Graph.Erase(ctx, chains)

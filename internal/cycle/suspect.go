@@ -35,7 +35,7 @@ type Held struct {
 type doubts struct {
 	told map[string]bool
 	last time.Time
-	mine lease.Chain // the process's, as recorded
+	mine lease.Caller // the process's, as recorded
 }
 
 // suspect tells of calls that wait for what their own client holds, and of processes that hold and
@@ -85,7 +85,7 @@ func (w *Watch) ring(ctx context.Context, old []Held, long []*Call) {
 	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
 	defer cancel()
 	w.forget(ctx)
-	mine := lease.Chain{ID: lease.NewOwner(), Waited: time.Since(long[0].Since)}
+	mine := lease.Caller{ID: lease.NewOwner(), Waited: time.Since(long[0].Since)}
 	for _, h := range old[:min(len(old), mostLocks)] {
 		mine.Holds = append(mine.Holds, h.Lease)
 	}
@@ -97,7 +97,7 @@ func (w *Watch) ring(ctx context.Context, old []Held, long []*Call) {
 	mine.Shares = mine.Shares[:min(len(mine.Shares), mostLocks)]
 	by := lease.Party{Identity: w.Identity, Process: true}
 	w.found.doubt.mine = mine
-	if w.failed("record", w.Graph.Record(ctx, by, []lease.Chain{mine}, 2*suspicious)) {
+	if w.failed("record", w.Graph.Record(ctx, by, []lease.Caller{mine}, 2*suspicious)) {
 		return
 	}
 	edges, err := w.Graph.Edges(ctx, by, []lease.Owner{mine.ID}, mostEdges)
@@ -122,7 +122,7 @@ func (w *Watch) forget(ctx context.Context) {
 	w.mu.Lock()
 	w.spent.chains = append(w.spent.chains, w.found.doubt.mine)
 	w.mu.Unlock()
-	w.found.doubt.mine = lease.Chain{}
+	w.found.doubt.mine = lease.Caller{}
 	w.clear(ctx)
 }
 

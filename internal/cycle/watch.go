@@ -25,8 +25,8 @@ type Watch struct {
 	mu    sync.Mutex
 	calls map[*Call]struct{}
 	spent struct {
-		chains []lease.Chain // whose records are still to be erased
-		misses int           // to erase them, one after the other
+		chains []lease.Caller // whose records are still to be erased
+		misses int            // to erase them, one after the other
 	}
 	off     bool          // the store records nothing
 	writing chan struct{} // full while a record is under way
@@ -190,7 +190,7 @@ func (w *Watch) clear(ctx context.Context) {
 func (w *Watch) record(ctx context.Context, due []*Call) bool {
 	w.writing <- struct{}{}
 	defer func() { <-w.writing }()
-	var chains []lease.Chain
+	var chains []lease.Caller
 	var waiting []*Call // the others have ended, and may be erased at this moment
 	w.mu.Lock()
 	for _, c := range due {

@@ -23,10 +23,10 @@ func TestGuardsAreFound(t *testing.T) {
 	}{
 		{
 			"each term of a condition but that which names the row",
-			"UPDATE t SET a = 1 WHERE key = ? AND owner = ? AND home = @home RETURNING 1",
+			"UPDATE t SET a = 1 WHERE key = ? AND owner = ? AND placement = @placement RETURNING 1",
 			map[string]string{
-				"owner = ?":    "UPDATE t SET a = 1 WHERE key = ? AND (owner = ? OR 1 = 1) AND home = @home RETURNING 1",
-				"home = @home": "UPDATE t SET a = 1 WHERE key = ? AND owner = ? AND (home = @home OR 1 = 1) RETURNING 1",
+				"owner = ?":              "UPDATE t SET a = 1 WHERE key = ? AND (owner = ? OR 1 = 1) AND placement = @placement RETURNING 1",
+				"placement = @placement": "UPDATE t SET a = 1 WHERE key = ? AND owner = ? AND (placement = @placement OR 1 = 1) RETURNING 1",
 			},
 		},
 		{

@@ -24,9 +24,9 @@ func TestEveryDialectHasItsGuards(t *testing.T) {
 			names[all[i].name()] = true
 		}
 		for _, want := range []string{
-			"statements.sql:raise: home = @home", "statements.sql:confirm: expires_at > now",
+			"statements.sql:raise: placement = @placement", "statements.sql:confirm: expires_at > now",
 			"move.sql:depart: token = ?", "limit.sql:limit-resize: generation + 1",
-			"shared.sql:team-make: expires_at > now", "token.sql:token-raise: @table.@token <= ?",
+			"shared.sql:readers-make: expires_at > now", "token.sql:token-raise: @table.@token <= ?",
 		} {
 			if !has(names, want) {
 				t.Errorf("%s has no guard %s", db, want)

@@ -85,7 +85,7 @@ var narrow = map[string]string{
 	"era":        "Forgotten|OneEra|HistoryThatGoesBack|CopiedBack",
 	"force":      between + "|Forced",
 	"limit":      "Forgotten",
-	"move":       between + "|Moved|Home|Recall|GivesAKeyAway",
+	"move":       between + "|Moved|Placement|Recall|GivesAKeyAway",
 	"queue":      between + "|Forgotten|OnlyAwaits|Ticket|Joins",
 	"shared":     between + "|Wish|Members|TouchesNoMember|Abandoned|Downgrade",
 	"statements": between + "|Forgotten|Floor|EveryPage|TokensHaveRunOut|NotConfirmed",

@@ -123,7 +123,7 @@ func (p *Poller) endings(ctx context.Context, now listing, prefixes []string) (e
 func ending(was, now lease.Record, there bool) lease.Event {
 	kind := lease.EventReleased
 	switch {
-	case there && now.Home != was.Home:
+	case there && now.Placement != was.Placement:
 		kind = lease.EventMoved
 	case there && now.Token == was.Token && !now.Owner.IsZero():
 		kind = lease.EventExpired

@@ -238,7 +238,7 @@ func (p *Poller) compare(set []*reader, now map[string]lease.Record, ended []lea
 // changed is what became of a key that is held, or 0.
 func (p *Poller) changed(now *lease.Record) lease.EventKind {
 	switch before, was := p.last.held[now.Key]; {
-	case was && before.Home != now.Home:
+	case was && before.Placement != now.Placement:
 		return lease.EventMoved
 	case !was || before.Token != now.Token:
 		return lease.EventGranted

@@ -102,7 +102,7 @@ func (q *Attempts) read(ctx context.Context, keys []string) (map[string]observed
 	for _, r := range records {
 		found[r.Key] = observed{
 			// The head of a key whose row cannot be read asks for it, and is told why.
-			Free: !r.Held && q.store.Reaches(r.Home) || r.Err != nil, Age: r.Age, Remaining: r.Remaining,
+			Free: !r.Held && q.store.Reaches(r.Placement) || r.Err != nil, Age: r.Age, Remaining: r.Remaining,
 			Note: r.Note, Token: r.Token, Waiters: q.notify.Waiters(r.Key),
 			Shared:  r.Held && r.Shared,
 			Expired: !r.Held && !r.Owner.IsZero(), // a release clears the owner

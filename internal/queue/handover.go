@@ -65,9 +65,9 @@ func (q *Attempts) release(ctx context.Context, items []Release) {
 		}
 		i.state.got, i.Answer.Err = a, a.Err
 		i.Answer.Gone = a.Gone && i.state.freed == i.Lease && !i.state.passed
-		// A transaction of the holder's, which is over, has released the lease: no answer says whether
-		// others wait. After an error the store is not asked, because it hangs or is down, and the
-		// caller of Unlock would wait for it once more.
+		// A transaction of the holder's, which is over, has released the lease: no answer says
+		// whether others wait. After an error the store is not asked, because it hangs or is down,
+		// and the caller of Unlock would wait for it once more.
 		byTx := i.Left && a.Gone && q.notify.sends.Load()
 		if a.Err == nil && (byTx || i.state.over && !a.Awaited && !a.Looked) {
 			i.state.got.Awaited, i.state.got.Looked = q.awaited(i.Lease.Key), true
@@ -149,7 +149,7 @@ func (q *Attempts) handOn(ctx context.Context, i *Release, w *waiter) (done bool
 		g := q.handOver(ctx, i.state.freed, w)
 		to, answer := g.Lease(0), &g.Each[0].Answer
 		switch {
-		case errors.Is(answer.Err, lease.ErrMoved): // given up; the next waiter must ask for its home
+		case errors.Is(answer.Err, lease.ErrMoved): // given up; the next waiter must ask where it is
 			q.keys.giveBack(w)
 			return true
 		case answer.Err != nil:

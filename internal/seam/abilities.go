@@ -73,11 +73,11 @@ func Keeps(t lease.Tracer) error {
 type Moves interface {
 	// TellMoves has told called after each move of this process, until stop is called. told must
 	// return soon.
-	TellMoves(told func(key string, home int, why string)) (stop func())
+	TellMoves(told func(key string, placement int, why string)) (stop func())
 }
 
 // TellMoves is Moves of the store, if that is one.
-func (s *Store) TellMoves(told func(key string, home int, why string)) (stop func()) {
+func (s *Store) TellMoves(told func(key string, placement int, why string)) (stop func()) {
 	if m, ok := As[Moves](s.store); ok {
 		return m.TellMoves(told)
 	}

@@ -152,10 +152,10 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 	return s.store.Inspect(ctx, f)
 }
 
-// Reaches reports whether a key of this home can be locked through the store.
-func (s *Store) Reaches(home int) bool {
-	here := home == lease.HomeTable || home == lease.HomeTransaction
-	return here || s.roamer != nil && s.roamer.Reaches(home)
+// Reaches reports whether a key of this placement can be locked through the store.
+func (s *Store) Reaches(placement int) bool {
+	here := placement == lease.PlacementTable || placement == lease.PlacementTransaction
+	return here || s.roamer != nil && s.roamer.Reaches(placement)
 }
 
 // Settle returns when no call made before it can grant anything more, or when ctx ends. It reports

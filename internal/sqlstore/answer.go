@@ -24,7 +24,7 @@ const (
 	StateMine      = 1 // granted now, by this statement
 	StateFree      = 2 // free when the statement began, taken by another while it ran
 	StateExhausted = 3 // free, but its tokens have run out
-	StateMoved     = 4 // the key's home is elsewhere
+	StateMoved     = 4 // the key's placement is elsewhere
 	// Expired, but not taken, because a fence or another taker has the row locked
 	StateLocked = 5
 	StateQueued = 6 // not held, but another waiter is before the requester in the queue
@@ -53,8 +53,8 @@ func (a *Answer) Acquired(err error) (lease.Acquired, error) {
 		}
 		out.Granted = true // and refused below
 	case StateHeld:
-		// A database that reads the clock twice may be a moment late. An expiry that is no number is
-		// later than any, and nothing remains of it.
+		// A database that reads the clock twice may be a moment late. An expiry that is no number
+		// is later than any, and nothing remains of it.
 		if conn.Duration(a.Remaining) < -time.Minute {
 			return out, fmt.Errorf("%w: the key is held, and has expired %s ago: its expires_at is no time",
 				lease.ErrCorrupt, -conn.Duration(a.Remaining))

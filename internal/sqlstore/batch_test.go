@@ -84,14 +84,14 @@ var (
 )
 
 // row puts a key's row, with token 7, into the table.
-func (b bench) row(key string, owner lease.Owner, expiry string, token lease.Token, home int) {
+func (b bench) row(key string, owner lease.Owner, expiry string, token lease.Token, placement int) {
 	b.Helper()
 	var o any
 	if !owner.IsZero() {
 		o = owner[:]
 	}
-	b.Exec(b, `INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, home) VALUES (?, ?, 'from', ?, {now}, {now}`+expiry+`, ?)`,
-		[]byte(key), o, token, home)
+	b.Exec(b, `INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, placement) VALUES (?, ?, 'from', ?, {now}, {now}`+expiry+`, ?)`,
+		[]byte(key), o, token, placement)
 }
 
 // One list, in which there is everything.
@@ -99,14 +99,14 @@ func TestEachChangeOfABatchHasItsOwnOutcome(t *testing.T) {
 	nobody := lease.Owner{}
 	each(t, func(b bench) {
 		cases := []struct {
-			owner  lease.Owner
-			expiry string
-			token  lease.Token
-			home   int
-			change func(key string) sqlstore.Change
-			want   sqlstore.Outcome
-			after  lease.Owner
-			next   lease.Token
+			owner     lease.Owner
+			expiry    string
+			token     lease.Token
+			placement int
+			change    func(key string) sqlstore.Change
+			want      sqlstore.Outcome
+			after     lease.Owner
+			next      lease.Token
 		}{
 			{nobody, expired, 7, 0, func(k string) sqlstore.Change { return acquire(k, us) }, sqlstore.Done, us, 8},
 			{them, expired, 7, 0, func(k string) sqlstore.Change { return acquire(k, us) }, sqlstore.Done, us, 8},
@@ -131,7 +131,7 @@ func TestEachChangeOfABatchHasItsOwnOutcome(t *testing.T) {
 		var changes []sqlstore.Change
 		for i, c := range cases {
 			key := fmt.Sprintf("k%02d", i)
-			b.row(key, c.owner, c.expiry, c.token, c.home)
+			b.row(key, c.owner, c.expiry, c.token, c.placement)
 			changes = append(changes, c.change(key))
 		}
 		absent := []sqlstore.Change{acquire("x1", us), release("x2", us, 7), handOver("x3", us, 7, next)}

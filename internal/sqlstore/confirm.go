@@ -37,15 +37,15 @@ func Confirm(ctx context.Context, s *conn.Session, d Texts, l lease.Lease, ttl t
 
 // Placement is where a key lives: in the table or in a cluster, in an epoch.
 type Placement struct {
-	Home  int
-	Epoch int64
+	Placement int
+	Epoch     int64
 }
 
-// ConfirmHome is Confirm for a key that was read to live there.
-func ConfirmHome(ctx context.Context, s *conn.Session, d Texts, key string, at Placement) (
+// ConfirmPlacement is Confirm for a key that was read to live there.
+func ConfirmPlacement(ctx context.Context, s *conn.Session, d Texts, key string, at Placement) (
 	ok bool, err error,
 ) {
-	return changedOne(ctx, s, d, "confirm-home", []byte(key), at.Home, lease.EpochStart(at.Epoch),
+	return changedOne(ctx, s, d, "confirm-placement", []byte(key), at.Placement, lease.EpochStart(at.Epoch),
 		lease.EpochStart(at.Epoch+1))
 }
 

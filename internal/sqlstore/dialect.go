@@ -110,12 +110,12 @@ func (d *Dialect) Lanes() int {
 	return 0
 }
 
-// At returns the same dialect for the rows of another home. A row has one home. To the statements
-// of every other home it is a key that they must not touch, so that two kinds of lock cannot both
-// hold it.
-func (d *Dialect) At(home int) *Dialect {
+// At returns the same dialect for the rows of another placement. A row has one placement. To the
+// statements of every other placement it is a key that they must not touch, so that two kinds of
+// lock cannot both hold it.
+func (d *Dialect) At(placement int) *Dialect {
 	s := d.settings
-	s.Home = home
+	s.Placement = placement
 	return d.again(s)
 }
 

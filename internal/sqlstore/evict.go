@@ -33,8 +33,8 @@ func (b Blocker) Describe() string {
 type Why string
 
 const (
-	LateLease Why = "late-lease" // of an owner whose lease has expired
-	LateTeam  Why = "late-team"  // shared, which has no end of its own, by readers without a lease
+	LateLease Why = "late-lease"   // of an owner whose lease has expired
+	LateTeam  Why = "late-readers" // shared, which has no end of its own, by readers without a lease
 	Whatever  Why = "late-any"
 )
 

@@ -62,7 +62,7 @@ func (r Force) Repair(ctx context.Context, was lease.Record, token lease.Token) 
 	if err != nil {
 		return f, false, err
 	}
-	if _, shared := lease.TeamToken(was.Owner); shared {
+	if _, shared := lease.ReaderGroupToken(was.Owner); shared {
 		if _, err = r.exec(ctx, "force-members", []byte(r.Key), conn.Bytes(was.Owner)); err != nil {
 			return f, false, err
 		}
@@ -114,7 +114,7 @@ func (r Force) end(ctx context.Context, was lease.Lease) error {
 	if n != 1 {
 		return fmt.Errorf("%w: force release of %q changed %d rows", lease.ErrCorrupt, was.Key, n)
 	}
-	if _, shared := lease.TeamToken(was.Owner); !shared {
+	if _, shared := lease.ReaderGroupToken(was.Owner); !shared {
 		return nil
 	}
 	_, err = r.exec(ctx, "force-members", key, conn.Bytes(was.Owner))

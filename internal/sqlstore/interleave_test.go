@@ -187,7 +187,7 @@ func (sc *scene) furnish(wit *witness, actors []*actor) {
 		add(wit.prefix+string(key), nil, expired)
 	}
 	if len(rows) > 0 {
-		wit.Exec(wit, `INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, home) VALUES `+strings.Join(rows, ", "), args...)
+		wit.Exec(wit, `INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, placement) VALUES `+strings.Join(rows, ", "), args...)
 	}
 }
 

@@ -20,9 +20,9 @@ type Names struct {
 	// Prefix is put before each table's name: "billing_" gives billing_rowlock,
 	// billing_rowlock_floor, …
 	Prefix string
-	// Home is the home of the rows that these statements may touch: 0 for leases. See
+	// Placement is the placement of the rows that these statements may touch: 0 for leases. See
 	// Dialect.At.
-	Home int
+	Placement int
 }
 
 // Settings configure a dialect.
@@ -81,14 +81,14 @@ var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue|_hold|_once|_o
 // indexWord are indexes of SQLite, which takes their names without that of the file.
 var indexWord = regexp.MustCompile(`^rowlock(_once_expiry|_wait_key)$`)
 
-// Fill replaces the default names of the tables in SQL by their quoted names, @home by the home,
-// and @last_token by the largest token that is ever granted. @era stays,
-// because each session has its own: see package era.
+// Fill replaces the default names of the tables in SQL by their quoted names, @placement by the
+// placement, and @last_token by the largest token that is ever granted. @era stays, because each
+// session has its own: see package era.
 func (n Names) Fill(sql, quote string) string {
 	if strings.Contains(sql, quote+"rowlock") {
 		panic("dialect: SQL text must not quote the tables itself: " + sql)
 	}
-	sql = strings.ReplaceAll(sql, "@home", strconv.Itoa(n.Home))
+	sql = strings.ReplaceAll(sql, "@placement", strconv.Itoa(n.Placement))
 	sql = strings.ReplaceAll(sql, "@last_token", (lease.MaxToken - 1).String())
 	return tableWord.ReplaceAllStringFunc(sql, func(t string) string {
 		if indexWord.MatchString(t) {

@@ -16,10 +16,10 @@ type Row struct {
 	// Bad says that the row has values that rowlock cannot have written. The statements for one key
 	// answer for it: they take it if it is free, and otherwise say what is wrong.
 	Bad bool
-	// Home says that it is of the dialect's home.
-	Home  bool
-	Owner lease.Owner // zero: it is free
-	Token lease.Token
+	// Placement says that it is of the dialect's placement.
+	Placement bool
+	Owner     lease.Owner // zero: it is free
+	Token     lease.Token
 	// Holder has the note, and what remains of the lease: 0 or less if it has expired.
 	Holder lease.Holder
 }
@@ -48,13 +48,13 @@ func ReadRows(ctx context.Context, s *conn.Session, d Lists, keys []string) ([]R
 }
 
 // ScanRow reads a line of the rows section: the key's number from 1 on, whether its row is of this
-// home, owner, token, note and the µs remaining. A row with other values than rowlock's is Bad, and
-// the line no error, because the others of the statement are about other keys.
+// placement, owner, token, note and the µs remaining. A row with other values than rowlock's is
+// Bad, and the line no error, because the others of the statement are about other keys.
 func ScanRow(r conn.Columns) (n int64, row Row, err error) {
 	var remaining int64
 	var owner, note sql.RawBytes
 	row.Exists = true
-	err = r.Scan(&n, &row.Home, &owner, &row.Token, &note, &remaining)
+	err = r.Scan(&n, &row.Placement, &owner, &row.Token, &note, &remaining)
 	if err != nil && !conn.IsBad(err) {
 		return 0, Row{}, err
 	}

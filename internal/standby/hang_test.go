@@ -191,7 +191,7 @@ func (r *rig) move(t *testing.T) {
 	moved := begin(func() (struct{}, error) { return struct{}{}, mover.MoveOut(t.Context(), "moved", "test") })
 	r.AwaitCommits(t, 1)
 	r.CutWaits(t)
-	r.visible(t, `SELECT EXISTS (SELECT 1 FROM rowlock WHERE key = $1 AND home <> 0)`, []byte("moved"))
+	r.visible(t, `SELECT EXISTS (SELECT 1 FROM rowlock WHERE key = $1 AND placement <> 0)`, []byte("moved"))
 	call := begin(func() (lease.Acquired, error) {
 		answers, err := other.Acquire(t.Context(), []lease.AcquireRequest{{Key: "moved", Owner: lease.NewOwner(), TTL: ttl}})
 		if err != nil {

@@ -222,7 +222,7 @@ func (s *Store) never(row lease.Record) error {
 	switch {
 	case row.Err != nil:
 		return row.Err
-	case row.Home != s.d.Names().Home:
+	case row.Placement != s.d.Names().Placement:
 		a.State = sqlstore.StateMoved
 	case !row.Held && row.Token >= lease.MaxToken-1:
 		a.State = sqlstore.StateExhausted

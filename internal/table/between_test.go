@@ -35,7 +35,7 @@ var (
 const abandoned = "take an abandoned team's key"
 
 var meddlings = []meddling{
-	{"moves the key", "home = 3", nil, func(string) bool { return true }},
+	{"moves the key", "placement = 3", nil, func(string) bool { return true }},
 	{
 		"takes the key", "owner = ?, token = token + 1, expires_at = " + later,
 		[]any{stranger[:]},
@@ -159,8 +159,8 @@ func (r *rig) before(n int, f func()) func(do func()) bool {
 // rows are all rows as text, and how many members each has.
 func (r *rig) rows(t *testing.T) map[string]string {
 	t.Helper()
-	found, err := r.DB.QueryContext(t.Context(), r.SQL(`SELECT r.{key}, r.home, r.owner, r.token, r.note, r.expires_at, r.acquired_at,
-		(SELECT COUNT(*) FROM {rowlock_member} AS m WHERE m.{key} = r.{key} AND m.team = r.owner) FROM {rowlock} AS r`))
+	found, err := r.DB.QueryContext(t.Context(), r.SQL(`SELECT r.{key}, r.placement, r.owner, r.token, r.note, r.expires_at, r.acquired_at,
+		(SELECT COUNT(*) FROM {rowlock_member} AS m WHERE m.{key} = r.{key} AND m.reader_group = r.owner) FROM {rowlock} AS r`))
 	if err != nil {
 		t.Error(err)
 		return nil
@@ -177,7 +177,7 @@ func (r *rig) rows(t *testing.T) map[string]string {
 		if err := found.Scan(dest...); err != nil {
 			t.Error(err)
 		}
-		out[string(key)] = fmt.Sprintf("%s: home %v, owner %x, token %v, note %s, %v, %v, %v members", append([]any{key}, columns...)...)
+		out[string(key)] = fmt.Sprintf("%s: placement %v, owner %x, token %v, note %s, %v, %v, %v members", append([]any{key}, columns...)...)
 	}
 	if err := found.Err(); err != nil {
 		t.Error(err)

@@ -32,7 +32,7 @@ func rowsAre(t *testing.T, e *testdb.Env, text string) (changes []sqlstore.Chang
 		if state == "mine" {
 			owner = next
 		}
-		e.Exec(t, "INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, home)"+
+		e.Exec(t, "INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, placement)"+
 			" VALUES (?, ?, '', 5, "+longAgo+", "+later+", 0)", []byte(key), owner[:])
 		e.Exec(t, "UPDATE {rowlock} SET "+rowStates[state]+" WHERE {key} = ?", []byte(key))
 		c := toNext(key)

@@ -90,7 +90,7 @@ var inferences = []inference{
 func TestWhatIsOnlyReadIsToldAfterACommitThatWasAcknowledged(t *testing.T) {
 	eachInference(t, func(t *testing.T, c *cell, call deedOn) {
 		isConfirmation := func(op faultdb.Op) bool {
-			return op.Executes() && (op.Query == c.store.Dialect().Text("confirm") || op.Query == c.store.Dialect().Text("confirm-home"))
+			return op.Executes() && (op.Query == c.store.Dialect().Text("confirm") || op.Query == c.store.Dialect().Text("confirm-placement"))
 		}
 		inj := faultdb.OnFunc(isConfirmation, faultdb.Always(faultdb.LoseReply()))
 		// A repeat of a move finds that the row names another epoch.
@@ -133,7 +133,7 @@ func TestAnAnswerOfTheStatementItselfIsNotConfirmed(t *testing.T) {
 			t.Fatalf("told %t, %v", told, err)
 		}
 		for _, q := range c.log.Queries() {
-			if q == c.store.Dialect().Text("confirm") || q == c.store.Dialect().Text("confirm-home") {
+			if q == c.store.Dialect().Text("confirm") || q == c.store.Dialect().Text("confirm-placement") {
 				t.Errorf("sent %q", q)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // write runs alone.
 
 const (
-	moved, raised          = "home = 3", "token = token + 1"
+	moved, raised          = "placement = 3", "token = token + 1"
 	taken, freed           = "owner = X", "owner = NULL"
 	expired, lowered       = "expires_at = {now} - {second}", "token = token - 1"
 	hour             int64 = 3_600_000_000
@@ -45,11 +45,11 @@ var alones = []alone{
 	{"hand-over", "note = note", []any{next[:], "n", hour, k, holder[:], 5}, []string{moved, taken, freed, raised}},
 	{"release-tx", "note = note", []any{k, holder[:], 5}, []string{moved, taken, freed, raised}},
 	{"depart", "note = note", []any{3, 6, k, holder[:], 5}, []string{moved, taken, freed, raised}},
-	{"return", moved, []any{9, k, 3, 5, 6}, []string{"home = 0", lowered, raised}},
-	{"confirm-home", moved, []any{k, 3, 5, 6}, []string{"home = 0", lowered, raised}},
+	{"return", moved, []any{9, k, 3, 5, 6}, []string{"placement = 0", lowered, raised}},
+	{"confirm-placement", moved, []any{k, 3, 5, 6}, []string{"placement = 0", lowered, raised}},
 	{"force-end", "note = note", []any{6, k, holder[:], 5}, []string{moved, taken, freed, raised}},
-	{"team-make", "note = note", []any{next[:], k, holder[:], 5}, []string{moved, taken, freed, raised, expired}},
-	{"team-end", "note = note", []any{k, holder[:]}, []string{moved, taken, freed}},
+	{"readers-make", "note = note", []any{next[:], k, holder[:], 5}, []string{moved, taken, freed, raised, expired}},
+	{"readers-end", "note = note", []any{k, holder[:]}, []string{moved, taken, freed}},
 }
 
 func TestEachWriteDecidesForItself(t *testing.T) {
@@ -146,7 +146,7 @@ func rowOf(t *testing.T, e *testdb.Env) string {
 	for i := range columns {
 		dest[i] = &columns[i]
 	}
-	row := e.DB.QueryRowContext(context.Background(), e.SQL("SELECT owner, note, token, acquired_at, expires_at, home FROM {rowlock}"))
+	row := e.DB.QueryRowContext(context.Background(), e.SQL("SELECT owner, note, token, acquired_at, expires_at, placement FROM {rowlock}"))
 	if err := row.Scan(dest...); err != nil {
 		t.Fatal(err)
 	}

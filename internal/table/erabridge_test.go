@@ -37,7 +37,7 @@ func TestAForgottenMoveIsFoundBeforeAnythingIsGrantedInANewEra(t *testing.T) {
 		if err != nil || !away[0].Granted || lease.Epoch(away[0].Token) != 1 {
 			t.Fatalf("got %+v, %v", away, err)
 		}
-		e.Exec(t, `UPDATE {rowlock} SET home = 0, token = 1, owner = NULL WHERE {key} = ?`, []byte("k"))
+		e.Exec(t, `UPDATE {rowlock} SET placement = 0, token = 1, owner = NULL WHERE {key} = ?`, []byte("k"))
 		e.ForgetEras(t)
 		r.recycle(t, "")
 		second, err := b.Acquire(t.Context(), requests("k"))

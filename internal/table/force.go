@@ -21,7 +21,7 @@ func (s *Store) ForceRelease(ctx context.Context, r lease.ForceRequest) (lease.F
 		return lease.Forced{}, err
 	}
 	bad, err := s.unreadable(ctx, r)
-	if err == nil && (bad == nil || bad.Home != 0) {
+	if err == nil && (bad == nil || bad.Placement != 0) {
 		err = s.isHere(ctx, r.Key)
 	}
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Store) fencing(
 func (s *Store) isHere(ctx context.Context, key string) error {
 	away, err := ask(ctx, s.engine, about{conn.Acquire, "force release of", key},
 		func(ctx context.Context, session *conn.Session) (n int, err error) {
-			err = session.QueryRow(ctx, s.d.Text("force-home"), []any{[]byte(key)}, &n)
+			err = session.QueryRow(ctx, s.d.Text("force-placement"), []any{[]byte(key)}, &n)
 			return n, err
 		})
 	if err == nil && away > 0 {
@@ -142,8 +142,8 @@ func (s *Store) unreadable(ctx context.Context, r lease.ForceRequest) (*lease.Re
 	if err != nil || len(rows) == 0 || rows[0].Err == nil {
 		return nil, err
 	}
-	if rows[0].Home < leastHome {
-		rows[0].Home = lease.HomeTable // no store has it
+	if rows[0].Placement < leastPlacement {
+		rows[0].Placement = lease.PlacementTable // no store has it
 	}
 	if row := rows[0]; r.Token != 0 && row.Token > 0 && row.Token != r.Token {
 		return nil, notHeld(r, lease.Lease{Key: r.Key, Owner: lease.Owner{1}, Token: row.Token})

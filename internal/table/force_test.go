@@ -41,7 +41,7 @@ func TestAForcedReleaseLeavesWishes(t *testing.T) {
 		wantIs(t, r.store.Wish(t.Context(), lease.NewOwner(), []string{"k"}, time.Minute), nil)
 		r.forceRelease(t, "k")
 		var wishes, members int
-		err = e.DB.QueryRowContext(t.Context(), e.SQL(`SELECT (SELECT COUNT(*) FROM {rowlock_member} WHERE team = ?),
+		err = e.DB.QueryRowContext(t.Context(), e.SQL(`SELECT (SELECT COUNT(*) FROM {rowlock_member} WHERE reader_group = ?),
 			(SELECT COUNT(*) FROM {rowlock_member})`), make([]byte, 16)).Scan(&wishes, &members)
 		if wishes != 1 || members != 1 || err != nil {
 			t.Errorf("%d of %d members are wishes, %v; want one of one", wishes, members, err)

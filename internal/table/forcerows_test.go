@@ -7,7 +7,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A lease that is forced to end is one that the row names, at this home.
+// A lease that is forced to end is one that the row names, at this placement.
 func TestAForcedReleaseReadsOnlyTheRowThatItMayEnd(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		ofHolder := string(holder[:]) + " 5 "
@@ -16,8 +16,8 @@ func TestAForcedReleaseReadsOnlyTheRowThatItMayEnd(t *testing.T) {
 			{"force-lock", expired, ofHolder},
 			{"force-lock", freed, ""},
 			{"force-lock", moved, ""},
-			{"force-home", "note = note", "0"},
-			{"force-home", moved, "1"},
+			{"force-placement", "note = note", "0"},
+			{"force-placement", moved, "1"},
 		} {
 			ready(t, e, c.set)
 			if got := told(e, t, &onTeam{section: c.section, args: fixed(k)}); got != c.want {

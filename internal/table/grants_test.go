@@ -56,7 +56,7 @@ func acquireBy(strategy sqlstore.Strategy) func(context.Context, *sqlstore.Diale
 	return func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, _ bool) (lease.Token, error) {
 		a, err := d.Acquire(ctx, s, strategy, lease.AcquireRequest{Key: "k", Owner: next, TTL: time.Hour, Note: "n"})
 		if !a.Granted {
-			return 0, nil // the error is that of a token that has run out, or of another home
+			return 0, nil // the error is that of a token that has run out, or of another placement
 		}
 		return a.Token, err
 	}

@@ -15,19 +15,19 @@ var _ lease.Graph = (*Store)(nil)
 
 // Record notes what chains hold and wait for, in one statement.
 func (s *Store) Record(
-	ctx context.Context, by lease.Party, chains []lease.Chain, life time.Duration,
+	ctx context.Context, by lease.Party, chains []lease.Caller, life time.Duration,
 ) error {
 	args := []any{flag(by.Process), s.d.AsStored(by.Identity), conn.Micros(life)}
 	return s.write(ctx, "wait-note", args, chains)
 }
 
 // Erase removes their records in one statement.
-func (s *Store) Erase(ctx context.Context, chains []lease.Chain) error {
+func (s *Store) Erase(ctx context.Context, chains []lease.Caller) error {
 	return s.write(ctx, "wait-erase", nil, chains)
 }
 
 func (s *Store) write(
-	ctx context.Context, section string, args []any, chains []lease.Chain,
+	ctx context.Context, section string, args []any, chains []lease.Caller,
 ) error {
 	rows := recorded(chains)
 	if len(rows) == 0 {
@@ -46,7 +46,7 @@ const shares = -1
 
 // recorded returns the rows of chains, each once and in the order of the primary key, in which all
 // lock them: one for each lease, and one without a token for each key that is waited for.
-func recorded(chains []lease.Chain) (rows []lease.RenewRequest) {
+func recorded(chains []lease.Caller) (rows []lease.RenewRequest) {
 	for _, c := range chains {
 		row := func(key string, token lease.Token) {
 			l := lease.Lease{Key: key, Owner: c.ID, Token: token}
@@ -134,9 +134,9 @@ func (s *Store) sweepWaits(ctx context.Context, retention time.Duration) error {
 
 // rehearseGraph records a chain that holds l and waits for its key, which is a cycle of one.
 func (s *Store) rehearseGraph(ctx context.Context, l lease.Lease) error {
-	c := lease.Chain{ID: lease.NewOwner(), Holds: []lease.Lease{l}, Wants: []string{l.Key}}
+	c := lease.Caller{ID: lease.NewOwner(), Holds: []lease.Lease{l}, Wants: []string{l.Key}}
 	for range 2 {
-		err := s.Record(ctx, lease.Party{}, []lease.Chain{c}, rehearsalTTL)
+		err := s.Record(ctx, lease.Party{}, []lease.Caller{c}, rehearsalTTL)
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (s *Store) rehearseGraph(ctx context.Context, l lease.Lease) error {
 		err = vanished("a wait was not noted")
 	}
 	if err == nil {
-		err = s.Erase(ctx, []lease.Chain{c})
+		err = s.Erase(ctx, []lease.Caller{c})
 	}
 	return err
 }

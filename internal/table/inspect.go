@@ -77,15 +77,15 @@ func (s *Store) listed(ctx context.Context, f lease.Filter) ([]lease.Record, err
 		})
 }
 
-// leastHome is that of a record which a cluster on rows has sealed: see groupreplication.
-const leastHome = lease.HomeTransaction - 1
+// leastPlacement is that of a record which a cluster on rows has sealed: see groupreplication.
+const leastPlacement = lease.PlacementTransaction - 1
 
 // scanRecord reads a line of the inspect section. A row with an error that names the row counts as
 // held, because no caller can tell that it is free.
 func scanRecord(row conn.Columns) (r lease.Record, err error) {
 	var key, owner, note []byte
 	var remaining, age int64
-	err = row.Scan(&key, &owner, &r.Token, &note, &r.Held, &remaining, &age, &r.Home)
+	err = row.Scan(&key, &owner, &r.Token, &note, &r.Held, &remaining, &age, &r.Placement)
 	copy(r.Owner[:], owner)
 	r.Key, r.Note = string(key), string(note)
 	r.Remaining, r.Age = conn.Duration(remaining), conn.Duration(age)
@@ -93,14 +93,14 @@ func scanRecord(row conn.Columns) (r lease.Record, err error) {
 		r.Held = true
 		return r, fmt.Errorf("%q: %w", key, err)
 	}
-	if owner != nil && len(owner) != len(r.Owner) || r.Token < 0 || r.Home < leastHome ||
+	if owner != nil && len(owner) != len(r.Owner) || r.Token < 0 || r.Placement < leastPlacement ||
 		len(key) == 0 || len(key) > lease.MaxKey {
 		r.Held, r.Owner = true, lease.Owner{}
-		return r, fmt.Errorf("%w: %q: owner %x, token %d, home %d", lease.ErrCorrupt, key, owner, r.Token,
-			r.Home)
+		return r, fmt.Errorf("%w: %q: owner %x, token %d, placement %d", lease.ErrCorrupt, key, owner, r.Token,
+			r.Placement)
 	}
-	// A database that reads the clock twice may be a moment late. An expiry that is no number is later
-	// than any, and nothing remains of it.
+	// A database that reads the clock twice may be a moment late. An expiry that is no number is
+	// later than any, and nothing remains of it.
 	if r.Held && r.Remaining < -time.Minute {
 		return r, fmt.Errorf("%w: %q is held, and has expired %s ago: its expires_at is no time",
 			lease.ErrCorrupt, key, -r.Remaining)

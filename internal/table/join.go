@@ -46,7 +46,7 @@ func (s *Store) joinOne(
 			err = fmt.Errorf("%w: the team of %q is called %x", lease.ErrCorrupt, r.Key, team)
 		}
 		if err == nil {
-			m.token, _ = lease.TeamToken(lease.Owner(team))
+			m.token, _ = lease.ReaderGroupToken(lease.Owner(team))
 		}
 		return m, err
 	}

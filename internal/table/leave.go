@@ -55,7 +55,7 @@ func (s *Store) named(
 func (s *Store) leaveOne(
 	ctx context.Context, session *conn.Session, r *lease.RenewRequest, look bool,
 ) (m member, err error) {
-	args := []any{[]byte(r.Key), conn.Bytes(lease.Team(r.Token)), conn.Bytes(r.Owner)}
+	args := []any{[]byte(r.Key), conn.Bytes(lease.ReaderGroup(r.Token)), conn.Bytes(r.Owner)}
 	if s.d.CountsOnly {
 		n, err := session.Change(ctx, s.d.Text("member-leave-one"), args...)
 		if err != nil || n == 0 {

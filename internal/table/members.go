@@ -28,7 +28,7 @@ func (s *Store) members(
 		if len(owner) != 16 || len(team) != 16 {
 			return nil // no request names it
 		}
-		token, _ := lease.TeamToken(lease.Owner(team))
+		token, _ := lease.ReaderGroupToken(lease.Owner(team))
 		found[id{string(key), lease.Owner(owner)}] = member{
 			token: token, remaining: conn.Duration(micros), err: err,
 		}

@@ -13,19 +13,19 @@ import (
 
 var _ lease.Mover = (*Store)(nil)
 
-// Depart changes the home in one statement, which names the holder.
-func (s *Store) Depart(ctx context.Context, l lease.Lease, home int) (
+// Depart changes the placement in one statement, which names the holder.
+func (s *Store) Depart(ctx context.Context, l lease.Lease, placement int) (
 	epoch int64, ok bool, err error,
 ) {
 	epoch = lease.Epoch(l.Token) + 1
-	if err := s.checkMove("move", l.Key, home, epoch); err != nil {
+	if err := s.checkMove("move", l.Key, placement, epoch); err != nil {
 		return 0, false, err
 	}
 	if err := s.mayDepart(ctx, l.Key, epoch); err != nil {
 		return 0, false, err
 	}
-	args := []any{home, lease.EpochStart(epoch), []byte(l.Key), conn.Bytes(l.Owner), l.Token}
-	ok, err = s.move(ctx, "depart", l.Key, args, sqlstore.Placement{Home: home, Epoch: epoch})
+	args := []any{placement, lease.EpochStart(epoch), []byte(l.Key), conn.Bytes(l.Owner), l.Token}
+	ok, err = s.move(ctx, "depart", l.Key, args, sqlstore.Placement{Placement: placement, Epoch: epoch})
 	return epoch, ok, err
 }
 
@@ -59,44 +59,44 @@ func (s *Store) mayDepart(ctx context.Context, key string, epoch int64) error {
 		lease.ErrBusy, key, 2*era.Step)
 }
 
-// Return names the home and the epoch that it ends.
-func (s *Store) Return(ctx context.Context, key string, home int, epoch int64) (
+// Return names the placement and the epoch that it ends.
+func (s *Store) Return(ctx context.Context, key string, placement int, epoch int64) (
 	ok bool, err error,
 ) {
-	if err := s.checkMove("return", key, home, epoch+1); err != nil {
+	if err := s.checkMove("return", key, placement, epoch+1); err != nil {
 		return false, err
 	}
 	args := []any{
-		lease.EpochStart(epoch + 1), []byte(key), home, lease.EpochStart(epoch),
+		lease.EpochStart(epoch + 1), []byte(key), placement, lease.EpochStart(epoch),
 		lease.EpochStart(epoch + 1),
 	}
 	return s.move(ctx, "return", key, args,
-		sqlstore.Placement{Home: s.d.Names().Home, Epoch: epoch + 1})
+		sqlstore.Placement{Placement: s.d.Names().Placement, Epoch: epoch + 1})
 }
 
 // Recall checks the epoch alone.
-func (s *Store) Recall(ctx context.Context, key string, home int, epoch int64) (
+func (s *Store) Recall(ctx context.Context, key string, placement int, epoch int64) (
 	ok bool, err error,
 ) {
-	cluster := home
-	if home == lease.HomeTable {
-		cluster = 1 // the only home besides clusters' that a key can be called back to
+	cluster := placement
+	if placement == lease.PlacementTable {
+		cluster = 1 // the only placement besides clusters' that a key can be called back to
 	}
 	if err := s.checkMove("recall", key, cluster, epoch); err != nil {
 		return false, err
 	}
 	return s.move(ctx, "recall", key,
-		[]any{[]byte(key), home, lease.EpochStart(epoch), lease.Bucket(key)},
-		sqlstore.Placement{Home: home, Epoch: epoch})
+		[]any{[]byte(key), placement, lease.EpochStart(epoch), lease.Bucket(key)},
+		sqlstore.Placement{Placement: placement, Epoch: epoch})
 }
 
-func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
+func (s *Store) checkMove(verb, key string, placement int, epoch int64) error {
 	switch err := lease.CheckKey(key); {
 	case err != nil:
 		return err
-	case home < 1 || home > math.MaxInt16:
-		return fmt.Errorf("%w: %s %q: home %d; a cluster's is 1 to %d", lease.ErrConfig, verb, key,
-			home, math.MaxInt16)
+	case placement < 1 || placement > math.MaxInt16:
+		return fmt.Errorf("%w: %s %q: placement %d; a cluster's is 1 to %d", lease.ErrConfig, verb, key,
+			placement, math.MaxInt16)
 	case epoch < 1 || epoch > lease.Epoch(lease.MaxToken)-1:
 		return fmt.Errorf("%w: %s %q: epoch %d", lease.ErrTokenExhausted, verb, key, epoch)
 	}
@@ -104,12 +104,12 @@ func (s *Store) checkMove(verb, key string, home int, epoch int64) error {
 }
 
 // Confirm writes to the row and counts: one row, if the key is there.
-func (s *Store) Confirm(ctx context.Context, key string, home int, epoch int64) (
+func (s *Store) Confirm(ctx context.Context, key string, placement int, epoch int64) (
 	ok bool, err error,
 ) {
-	return ask(ctx, s.engine, about{conn.Release, "confirm the home of", key},
+	return ask(ctx, s.engine, about{conn.Release, "confirm the placement of", key},
 		func(ctx context.Context, session *conn.Session) (bool, error) {
-			return sqlstore.ConfirmHome(ctx, session, s.d, key, sqlstore.Placement{Home: home, Epoch: epoch})
+			return sqlstore.ConfirmPlacement(ctx, session, s.d, key, sqlstore.Placement{Placement: placement, Epoch: epoch})
 		})
 }
 
@@ -126,17 +126,17 @@ func (s *Store) move(
 	if err != nil || n > 0 || !doubtful {
 		return n > 0, err
 	}
-	ok, err := s.Confirm(ctx, key, to.Home, to.Epoch)
+	ok, err := s.Confirm(ctx, key, to.Placement, to.Epoch)
 	if err != nil {
 		return false, fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, section, key, err)
 	}
 	return ok, nil
 }
 
-// FenceAt locks the row of a key that is at home, and leaves the token in it.
-func (s *Store) FenceAt(ctx context.Context, tx lease.Runner, home int, l lease.Lease) error {
+// FenceAt locks the row of a key that is at placement, and leaves the token in it.
+func (s *Store) FenceAt(ctx context.Context, tx lease.Runner, placement int, l lease.Lease) error {
 	var last int64
-	args := []any{[]byte(l.Key), home, int64(lease.EpochStart(lease.Epoch(l.Token))), int64(l.Token)}
+	args := []any{[]byte(l.Key), placement, int64(lease.EpochStart(lease.Epoch(l.Token))), int64(l.Token)}
 	err := tx.QueryOne(ctx, s.d.Text("fence-at"), args, &last)
 	if err == nil && last < int64(l.Token) {
 		_, err = tx.Exec(ctx, s.d.Text("fence-at-token"), []any{int64(l.Token), []byte(l.Key)})

@@ -9,7 +9,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-const away = 3 // a home
+const away = 3 // a placement
 
 func eachMover(t *testing.T, f func(t *testing.T, r *rig)) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) { f(t, newRig(t, e, sqlstore.Update, 2)) })
@@ -25,14 +25,14 @@ func (r *rig) depart(t *testing.T, l lease.Lease) (epoch int64) {
 	return epoch
 }
 
-func (r *rig) wantRow(t *testing.T, key string, home int, token lease.Token) {
+func (r *rig) wantRow(t *testing.T, key string, placement int, token lease.Token) {
 	t.Helper()
-	if row := r.row(t, key); row.Home != home || row.Token != token || row.Held || !row.Owner.IsZero() || row.Note != "" {
-		t.Errorf("the row is %+v, want home %d, token %d, and nobody", row, home, token)
+	if row := r.row(t, key); row.Placement != placement || row.Token != token || row.Held || !row.Owner.IsZero() || row.Note != "" {
+		t.Errorf("the row is %+v, want placement %d, token %d, and nobody", row, placement, token)
 	}
 }
 
-// A key that has moved is refused by every operation of its old home, for every caller.
+// A key that has moved is refused by every operation of its old placement, for every caller.
 func TestAKeyThatHasMovedIsRefused(t *testing.T) {
 	eachMover(t, func(t *testing.T, r *rig) {
 		l := hold(t, r.clean, "k")
@@ -84,8 +84,8 @@ func TestOnlyTheHolderGivesAKeyAway(t *testing.T) {
 		if row := r.row(t, "k"); row.Lease != l || !row.Held {
 			t.Errorf("the row is %+v", row)
 		}
-		for _, home := range []int{0, -1, 1 << 15} {
-			_, _, err := r.store.Depart(t.Context(), l, home)
+		for _, placement := range []int{0, -1, 1 << 15} {
+			_, _, err := r.store.Depart(t.Context(), l, placement)
 			wantIs(t, err, lease.ErrConfig)
 		}
 	})
@@ -95,14 +95,14 @@ func TestAKeyComesBackFromItsHomeInItsEpoch(t *testing.T) {
 	eachMover(t, func(t *testing.T, r *rig) {
 		epoch := r.depart(t, hold(t, r.clean, "k"))
 		for _, c := range []struct {
-			home  int
-			epoch int64
+			placement int
+			epoch     int64
 		}{{away + 1, epoch}, {away, epoch - 1}, {away, epoch + 1}} {
 			if c.epoch == 0 {
 				continue
 			}
-			if ok, err := r.store.Return(t.Context(), "k", c.home, c.epoch); ok || err != nil {
-				t.Errorf("came back from home %d in epoch %d: %t, %v", c.home, c.epoch, ok, err)
+			if ok, err := r.store.Return(t.Context(), "k", c.placement, c.epoch); ok || err != nil {
+				t.Errorf("came back from placement %d in epoch %d: %t, %v", c.placement, c.epoch, ok, err)
 			}
 		}
 		for n, want := range []bool{true, false} {
@@ -110,7 +110,7 @@ func TestAKeyComesBackFromItsHomeInItsEpoch(t *testing.T) {
 				t.Errorf("return %d: %t, %v", n+1, ok, err)
 			}
 		}
-		r.wantRow(t, "k", lease.HomeTable, 2<<lease.EpochShift)
+		r.wantRow(t, "k", lease.PlacementTable, 2<<lease.EpochShift)
 		l := hold(t, r.store, "k")
 		if l.Token != 2<<lease.EpochShift+1 {
 			t.Errorf("token %d", l.Token)
@@ -128,17 +128,17 @@ func TestAKeyComesBackFromItsHomeInItsEpoch(t *testing.T) {
 
 func TestRecallOnlyRaises(t *testing.T) {
 	eachMover(t, func(t *testing.T, r *rig) {
-		recall := func(home int, epoch int64, want bool) {
+		recall := func(placement int, epoch int64, want bool) {
 			t.Helper()
-			if ok, err := r.store.Recall(t.Context(), "k", home, epoch); ok != want || err != nil {
-				t.Errorf("recall to %d in epoch %d: %t, %v", home, epoch, ok, err)
+			if ok, err := r.store.Recall(t.Context(), "k", placement, epoch); ok != want || err != nil {
+				t.Errorf("recall to %d in epoch %d: %t, %v", placement, epoch, ok, err)
 			}
 		}
 		recall(away, 3, true) // there is no row
 		r.wantRow(t, "k", away, 3<<lease.EpochShift)
 		recall(away, 3, false)
 		recall(away, 1, false)
-		recall(lease.HomeTable, 4, true)
+		recall(lease.PlacementTable, 4, true)
 		l := hold(t, r.store, "k")
 		recall(away, 3, false)
 		recall(away, 4, false)
@@ -155,10 +155,10 @@ func TestRecallOnlyRaises(t *testing.T) {
 func TestRecallHeedsTheFloor(t *testing.T) {
 	eachMover(t, func(t *testing.T, r *rig) {
 		r.Exec(t, `UPDATE {rowlock_floor} SET floor = ?`, int64(9)<<lease.EpochShift+7)
-		if ok, err := r.store.Recall(t.Context(), "new", lease.HomeTable, 2); !ok || err != nil {
+		if ok, err := r.store.Recall(t.Context(), "new", lease.PlacementTable, 2); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		r.wantRow(t, "new", lease.HomeTable, 9<<lease.EpochShift+7)
+		r.wantRow(t, "new", lease.PlacementTable, 9<<lease.EpochShift+7)
 		if ok, err := r.store.Recall(t.Context(), "away", away, 9); ok || err != nil {
 			t.Fatal(ok, err)
 		}
@@ -171,7 +171,7 @@ func TestRecallHeedsTheFloor(t *testing.T) {
 		}
 		r.wantRow(t, "away", away, 3<<lease.EpochShift)
 		r.Exec(t, `UPDATE {rowlock_floor} SET floor = ?`, int64(9)<<lease.EpochShift+7)
-		if ok, err := r.store.Recall(t.Context(), "away", lease.HomeTable, 3); ok || err != nil {
+		if ok, err := r.store.Recall(t.Context(), "away", lease.PlacementTable, 3); ok || err != nil {
 			t.Errorf("an epoch that is not older was recalled: %t, %v", ok, err)
 		}
 		r.wantRow(t, "away", away, 3<<lease.EpochShift)
@@ -189,11 +189,11 @@ func TestAMovedKeyIsFencedByTheHighestTokenItWasFencedWith(t *testing.T) {
 		granted := func(counter lease.Token) lease.Lease {
 			return lease.Lease{Key: "k", Owner: lease.NewOwner(), Token: 1<<lease.EpochShift + counter}
 		}
-		fence := func(l lease.Lease, home int, commit bool) error {
+		fence := func(l lease.Lease, placement int, commit bool) error {
 			tx, err := r.DB.BeginTx(t.Context(), nil)
 			wantIs(t, err, nil)
 			defer tx.Rollback()
-			if err := r.store.FenceAt(t.Context(), lease.InTx(tx), home, l); err != nil {
+			if err := r.store.FenceAt(t.Context(), lease.InTx(tx), placement, l); err != nil {
 				return err
 			}
 			if commit {
@@ -216,7 +216,7 @@ func TestAMovedKeyIsFencedByTheHighestTokenItWasFencedWith(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		wantIs(t, fence(granted(8), away, true), lease.ErrFenced)
-		r.wantRow(t, "k", lease.HomeTable, 2<<lease.EpochShift)
+		r.wantRow(t, "k", lease.PlacementTable, 2<<lease.EpochShift)
 	})
 }
 
@@ -235,11 +235,11 @@ var departure = deed{name: "depart", begin: func(c *cell) act {
 				c.Error("it is said not to have departed")
 			}
 			c.arrive(false)
-			if row := c.row(c, c.key); row.Home != away || row.Token != lease.EpochStart(lease.Epoch(l.Token)+1) || row.Held {
+			if row := c.row(c, c.key); row.Placement != away || row.Token != lease.EpochStart(lease.Epoch(l.Token)+1) || row.Held {
 				c.Errorf("the row is %+v", row)
 			}
 			c.arrive(true)
-			if row := c.row(c, c.key); row.Home != away {
+			if row := c.row(c, c.key); row.Placement != away {
 				c.Errorf("the row is %+v", row)
 			}
 		},
@@ -262,7 +262,7 @@ var homecoming = deed{name: "return", begin: func(c *cell) act {
 			}
 			c.arrive(false)
 			c.arrive(true)
-			if row := c.row(c, c.key); row.Home != lease.HomeTable || row.Token != lease.EpochStart(epoch+1) {
+			if row := c.row(c, c.key); row.Placement != lease.PlacementTable || row.Token != lease.EpochStart(epoch+1) {
 				c.Errorf("the row is %+v", row)
 			}
 		},

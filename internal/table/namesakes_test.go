@@ -65,7 +65,7 @@ func leave(items ...lease.RenewRequest) func(*sqlstore.Dialect) []any {
 // since has the wishes be old.
 func since(e *testdb.Env, t *testing.T) {
 	t.Helper()
-	e.Exec(t, "UPDATE {rowlock_member} SET joined_at = "+longAgo+" - {second} WHERE team = ?", wishes)
+	e.Exec(t, "UPDATE {rowlock_member} SET joined_at = "+longAgo+" - {second} WHERE reader_group = ?", wishes)
 }
 
 // None of a batch leaves unless all do: on MySQL, where the statement says only how many have.

@@ -114,7 +114,7 @@ func TestEachClaimDecidesForItself(t *testing.T) {
 			"claim": func(on *conn.Session) (lease.Token, error) {
 				a, err := e.Dialect.Claim(t.Context(), on, lease.AcquireRequest{Key: "k", Owner: next, TTL: time.Hour, Note: "n"})
 				if !a.Granted {
-					return 0, nil // the error is that of a token that has run out, or of another home
+					return 0, nil // the error is that of a token that has run out, or of another placement
 				}
 				return a.Token, err
 			},

@@ -88,7 +88,7 @@ func (s *Store) notShared(
 			out[i].Err = err
 		case r.Err != nil:
 			out[i].Err = fmt.Errorf("share: %w", r.Err)
-		case found && r.Home != s.d.Names().Home:
+		case found && r.Placement != s.d.Names().Placement:
 			out[i].Err = fmt.Errorf("%w: share %q", lease.ErrMoved, key)
 		case !r.Held:
 			out[i].Possible = true

@@ -17,7 +17,7 @@ var _ lease.Sharer = (*Store)(nil)
 
 // shares refuses a store whose rows are no locks by themselves, and tables without members.
 func (s *Store) shares() error {
-	if s.optimistic || s.d.Names().Home != lease.HomeTable {
+	if s.optimistic || s.d.Names().Placement != lease.PlacementTable {
 		return fmt.Errorf("%w: its keys cannot be shared", lease.ErrUnsupported)
 	}
 	return s.sets.Need(sqlstore.Shared)
@@ -154,16 +154,16 @@ func (s *Store) Downgrade(
 }
 
 func (s *Store) downgrade(ctx context.Context, r lease.RenewRequest) lease.Renewed {
-	team := lease.Team(r.Token)
+	team := lease.ReaderGroup(r.Token)
 	made, err := ask(ctx, s.engine, about{conn.Release, "downgrade", r.Key},
 		func(ctx context.Context, session *conn.Session) (made bool, err error) {
 			err = session.InTx(ctx, func() error {
-				n, err := session.Change(ctx, s.d.Text("team-make"), conn.Bytes(team), []byte(r.Key),
+				n, err := session.Change(ctx, s.d.Text("readers-make"), conn.Bytes(team), []byte(r.Key),
 					conn.Bytes(r.Owner), r.Token)
 				if err != nil || n == 0 {
 					return err
 				}
-				n, err = session.Change(ctx, s.d.Text("team-first"), conn.Bytes(r.Owner),
+				n, err = session.Change(ctx, s.d.Text("readers-first"), conn.Bytes(r.Owner),
 					conn.Micros(r.TTL), []byte(r.Key), conn.Bytes(team))
 				if made = n == 1; err == nil && !made {
 					err = vanished("the first member of a team was not noted")

@@ -44,20 +44,20 @@ var (
 // instance, and so have the tables of a prefix that were copied to another.
 type tables struct {
 	instance, schema, prefix string
-	home                     int
+	placement                int
 }
 
-// Tables returns a value that is equal for stores on the same tables and with the same home,
+// Tables returns a value that is equal for stores on the same tables and with the same placement,
 // whatever their pools. Tables that were copied with all their rows cannot be told apart.
 func (s *Store) Tables() any {
 	names := s.d.Names()
-	return tables{s.instance, names.Schema, names.Prefix, names.Home}
+	return tables{s.instance, names.Schema, names.Prefix, names.Placement}
 }
 
 // Dialect is the one that Open was given, with the schema of the tables.
 func (s *Store) Dialect() *sqlstore.Dialect { return s.d }
 
-// Instance names the tables beyond this process, as Tables does within it, whatever their home.
+// Instance names the tables beyond this process, as Tables does within it, of every placement.
 func (s *Store) Instance() string { return s.instance + " " + s.d.Names().Prefix }
 
 // Era is the token that the newest era which this store grants in begins after.

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// What a sweep may remove is dead, of this home, has a token that another grant can follow, and is
-// not locked.
+// What a sweep may remove is dead, of this placement, has a token that another grant can follow,
+// and is not locked.
 func TestEachSweepFindsOnlyWhatIsDead(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		const minute = 60_000_000
@@ -58,11 +58,11 @@ func TestEachWalkGoesOnFromTheLastRow(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		e.Exec(t, "DELETE FROM {rowlock}")
 		for _, name := range []string{"e", "c", "a", "d", "b"} {
-			e.Exec(t, "INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, home)"+
+			e.Exec(t, "INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, placement)"+
 				" VALUES (?, NULL, '', 5, {now}, {now} - {second}, 0)", []byte(name))
 		}
 		e.Exec(t, "UPDATE {rowlock} SET expires_at = "+later+" WHERE {key} = ?", []byte("b"))
-		e.Exec(t, "UPDATE {rowlock} SET home = 3 WHERE {key} = ?", []byte("d"))
+		e.Exec(t, "UPDATE {rowlock} SET placement = 3 WHERE {key} = ?", []byte("d"))
 		on := readySession(t, e, 0)
 		for _, c := range []struct {
 			after string

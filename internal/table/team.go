@@ -58,7 +58,7 @@ func (s *Store) endLocked(
 	ctx context.Context, session *conn.Session, key string,
 ) (ended bool, err error) {
 	var team []byte
-	err = session.QueryRow(ctx, s.d.Text("team-lock"), []any{[]byte(key)}, &team)
+	err = session.QueryRow(ctx, s.d.Text("readers-lock"), []any{[]byte(key)}, &team)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -68,15 +68,15 @@ func (s *Store) endLocked(
 	if !isTeamName(team) {
 		return false, nil
 	}
-	if _, err := session.Exec(ctx, s.d.Text("team-clear"), []byte(key), team); err != nil {
+	if _, err := session.Exec(ctx, s.d.Text("readers-clear"), []byte(key), team); err != nil {
 		return false, err
 	}
 	var one int
-	err = session.QueryRow(ctx, s.d.Text("team-left"), []any{[]byte(key), team}, &one)
+	err = session.QueryRow(ctx, s.d.Text("readers-left"), []any{[]byte(key), team}, &one)
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
 		return false, err
 	}
-	n, err := session.Change(ctx, s.d.Text("team-end"), []byte(key), team)
+	n, err := session.Change(ctx, s.d.Text("readers-end"), []byte(key), team)
 	return n == 1, err
 }
 
@@ -119,14 +119,14 @@ func isTeamName(owner []byte) bool {
 		return false
 	}
 	copy(o[:], owner)
-	_, named := lease.TeamToken(o)
+	_, named := lease.ReaderGroupToken(o)
 	return named
 }
 
 // isTeam reports whether a team holds the key, and not an operator who has ended a lease in a year
 // that no duration reaches.
 func isTeam(r lease.Record) bool {
-	_, named := lease.TeamToken(r.Owner)
+	_, named := lease.ReaderGroupToken(r.Owner)
 	return named && r.Remaining == forever
 }
 
@@ -209,7 +209,7 @@ func (s *Store) dropMembers(ctx context.Context, dead map[id]member) error {
 func (s *Store) sweepTeams(ctx context.Context, o lease.SweepOptions) error {
 	idle, err := ask(ctx, s.engine, about{conn.Acquire, "sweep", ""},
 		func(ctx context.Context, session *conn.Session) (keys []string, err error) {
-			err = session.Query(ctx, s.d.Text("team-idle"), []any{o.Batch},
+			err = session.Query(ctx, s.d.Text("readers-idle"), []any{o.Batch},
 				func(row conn.Columns) error {
 					var key []byte
 					err := row.Scan(&key)

@@ -51,7 +51,7 @@ func row(set string) func(*testdb.Env, *testing.T) {
 func joins(team []byte, name, until string) func(*testdb.Env, *testing.T) {
 	return func(e *testdb.Env, t *testing.T) {
 		t.Helper()
-		e.Exec(t, "INSERT INTO {rowlock_member} ({key}, team, owner, note, joined_at, expires_at) VALUES (?, ?, ?, ?, {now}, "+until+")",
+		e.Exec(t, "INSERT INTO {rowlock_member} ({key}, reader_group, owner, note, joined_at, expires_at) VALUES (?, ?, ?, ?, {now}, "+until+")",
 			k, team, person(name), name)
 	}
 }
@@ -108,10 +108,10 @@ var onTeams = []onTeam{
 	{"unwish", func(d *sqlstore.Dialect) []any { return []any{d.List([]string{"k"}), person("a")} }, nil, same},
 	{"unwish", func(d *sqlstore.Dialect) []any { return []any{d.List([]string{"k"}), person("w")} }, joins(wishes, "w", later), same},
 	{"unwish", func(d *sqlstore.Dialect) []any { return []any{d.List([]string{"k"}), person("a")} }, joins(wishes, "w", later), "0w alive; " + same},
-	{"team-clear", fixed(k, theTeam), nil, "4o alive; 5a alive"},
-	{"team-clear", fixed(k, oldTeam), nil, same},
-	{"team-first", fixed(person("n"), hour, k, theTeam), nil, same + "; 5n long"},
-	{"team-first", fixed(person("n"), hour, k, oldTeam), nil, same},
+	{"readers-clear", fixed(k, theTeam), nil, "4o alive; 5a alive"},
+	{"readers-clear", fixed(k, oldTeam), nil, same},
+	{"readers-first", fixed(person("n"), hour, k, theTeam), nil, same + "; 5n long"},
+	{"readers-first", fixed(person("n"), hour, k, oldTeam), nil, same},
 }
 
 // readers are statements that read, and how many rows they find.
@@ -129,18 +129,18 @@ var readers = []onTeam{
 	{"member-left", these(nil, item("a", 4)), nil, "0"},
 	{"member-left", these(nil, item("n", 5)), nil, "0"},
 	{"member-dead", fixed(0, 10), nil, "1"},
-	{"team-lock", fixed(k), nil, "1"},
-	{"team-lock", fixed(k), row(moved), "0"},
-	{"team-lock", fixed(k), row(exclusive), "0"},
-	{"team-lock", fixed(k), row(freed), "0"},
-	{"team-left", fixed(k, theTeam), nil, "1"},
-	{"team-left", fixed(k, teamOf(3)), nil, "0"},
-	{"team-idle", fixed(10), nil, "0"},
-	{"team-idle", fixed(10), leaves("a"), "1"},
-	{"team-fence", fixed(k, theTeam, 5), nil, "1"},
-	{"team-fence", fixed(k, oldTeam, 5), nil, "0"},
-	{"team-fence", fixed(k, theTeam, 4), nil, "0"},
-	{"team-fence", fixed(k, theTeam, 5), row(moved), "0"},
+	{"readers-lock", fixed(k), nil, "1"},
+	{"readers-lock", fixed(k), row(moved), "0"},
+	{"readers-lock", fixed(k), row(exclusive), "0"},
+	{"readers-lock", fixed(k), row(freed), "0"},
+	{"readers-left", fixed(k, theTeam), nil, "1"},
+	{"readers-left", fixed(k, teamOf(3)), nil, "0"},
+	{"readers-idle", fixed(10), nil, "0"},
+	{"readers-idle", fixed(10), leaves("a"), "1"},
+	{"readers-fence", fixed(k, theTeam, 5), nil, "1"},
+	{"readers-fence", fixed(k, oldTeam, 5), nil, "0"},
+	{"readers-fence", fixed(k, theTeam, 4), nil, "0"},
+	{"readers-fence", fixed(k, theTeam, 5), row(moved), "0"},
 }
 
 func TestStatementsOfATeamTouchOnlyItsMembers(t *testing.T) {
@@ -162,7 +162,7 @@ func TestStatementsOfATeamReadOnlyItsMembers(t *testing.T) {
 		all := slices.Clone(readers)
 		for _, set := range []string{moved, exclusive, freed} {
 			without := both(leaves("a"), row(set))
-			all = append(all, onTeam{"member-others", listed(), without, "0"}, onTeam{"team-idle", fixed(10), without, "0"})
+			all = append(all, onTeam{"member-others", listed(), without, "0"}, onTeam{"readers-idle", fixed(10), without, "0"})
 		}
 		for i, c := range all {
 			c.scene(e, t)
@@ -204,7 +204,7 @@ func (c *onTeam) scene(e *testdb.Env, t *testing.T) {
 // since when, if they are old.
 func left(e *testdb.Env, t *testing.T) string {
 	t.Helper()
-	found, err := e.DB.QueryContext(context.Background(), e.SQL("SELECT team, owner, CASE WHEN expires_at > "+later+
+	found, err := e.DB.QueryContext(context.Background(), e.SQL("SELECT reader_group, owner, CASE WHEN expires_at > "+later+
 		" + {second} THEN 'long' WHEN expires_at > {now} THEN 'alive' ELSE 'dead' END, CASE WHEN joined_at < "+longAgo+" THEN ', old' ELSE '' END FROM {rowlock_member} ORDER BY 1, 2"))
 	if err != nil {
 		t.Fatal(err)

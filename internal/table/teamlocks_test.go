@@ -55,11 +55,11 @@ var besides = []struct {
 }{
 	{endsTeam, fixed(k), onTeam{"share", shareN, nil, same}, ""},
 	{endsTeam, fixed(k), onTeam{"share-one", shareOne, nil, same}, ""},
-	{"share", shareN, onTeam{"team-lock", fixed(k), nil, same}, "0"},
-	{"share-one", shareOne, onTeam{"team-lock", fixed(k), nil, same}, "0"},
-	{"team-fence", fixed(k, theTeam, 5), onTeam{"team-lock", fixed(k), nil, same}, "0"},
-	{"team-fence", fixed(k, theTeam, 5), onTeam{"team-fence", fixed(k, theTeam, 5), nil, same}, "1"},
-	{"team-fence", fixed(k, theTeam, 5), onTeam{"share-one", shareOne, nil, same + "; 5n long"}, ""},
+	{"share", shareN, onTeam{"readers-lock", fixed(k), nil, same}, "0"},
+	{"share-one", shareOne, onTeam{"readers-lock", fixed(k), nil, same}, "0"},
+	{"readers-fence", fixed(k, theTeam, 5), onTeam{"readers-lock", fixed(k), nil, same}, "0"},
+	{"readers-fence", fixed(k, theTeam, 5), onTeam{"readers-fence", fixed(k, theTeam, 5), nil, same}, "1"},
+	{"readers-fence", fixed(k, theTeam, 5), onTeam{"share-one", shareOne, nil, same + "; 5n long"}, ""},
 	{locksMember, fixed(person("a")), onTeam{
 		"member-renew", these(nil, item("a", 5), item("n", 5)),
 		joins(theTeam, "n", later), same + "; 5n long",
@@ -124,7 +124,7 @@ var waits = []struct {
 }{
 	{leavesFirst, "only", onTeam{"member-leave", leave(item("a", 5), item("n", 5)), joins(theTeam, "n", later), same}},
 	{"UPDATE {rowlock} SET owner = NULL", "", onTeam{"force-lock", fixed(k), nil, same}},
-	{"UPDATE {rowlock} SET owner = NULL", "", onTeam{"team-fence", fixed(k, theTeam, 5), nil, same}},
+	{"UPDATE {rowlock} SET owner = NULL", "", onTeam{"readers-fence", fixed(k, theTeam, 5), nil, same}},
 }
 
 // leavesFirst is what ends the later one of two members that leave together.
@@ -207,7 +207,7 @@ func TestStatementsOfATeamSeeAMemberThatHasJustJoined(t *testing.T) {
 		if e.Driver != "mysql" {
 			t.Skip("there is no such read")
 		}
-		c := onTeam{"team-left", fixed(k, theTeam), both(leaves("a"), leaves("d")), "1"}
+		c := onTeam{"readers-left", fixed(k, theTeam), both(leaves("a"), leaves("d")), "1"}
 		c.scene(e, t)
 		on := readySession(t, e, 0)
 		do(t, on, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")

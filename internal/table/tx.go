@@ -61,8 +61,8 @@ func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) e
 // the fences of other members do not.
 func (s *Store) fenceShared(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	var one int
-	args := []any{[]byte(l.Key), conn.Bytes(lease.Team(l.Token)), int64(l.Token)}
-	err := tx.QueryOne(ctx, s.d.Text("team-fence"), args, &one)
+	args := []any{[]byte(l.Key), conn.Bytes(lease.ReaderGroup(l.Token)), int64(l.Token)}
+	err := tx.QueryOne(ctx, s.d.Text("readers-fence"), args, &one)
 	return s.inTx(ctx, tx, "fence", l, err)
 }
 
@@ -73,7 +73,7 @@ func (s *Store) leaveTx(ctx context.Context, tx lease.Runner, l lease.Lease) err
 		return err
 	}
 	_, err := tx.Exec(ctx, s.d.Text("member-leave-tx"),
-		[]any{[]byte(l.Key), conn.Bytes(lease.Team(l.Token)), conn.Bytes(l.Owner)})
+		[]any{[]byte(l.Key), conn.Bytes(lease.ReaderGroup(l.Token)), conn.Bytes(l.Owner)})
 	return s.inTx(ctx, tx, "unlock", l, err)
 }
 

@@ -34,7 +34,7 @@ func TestAWishThatHasExpiredRefusesNoMember(t *testing.T) {
 		}
 		share(false, "a")
 		share(false, "b", "c")
-		e.Exec(t, `UPDATE {rowlock_member} SET expires_at = {now} - {second} WHERE team = ?`, make([]byte, 16))
+		e.Exec(t, `UPDATE {rowlock_member} SET expires_at = {now} - {second} WHERE reader_group = ?`, make([]byte, 16))
 		share(true, "a")
 		share(true, "b", "c")
 	})

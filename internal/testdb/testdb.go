@@ -301,7 +301,7 @@ var Later = "{now}" + strings.Repeat(" + {second}", 300)
 func (e *Env) OneRow(tb testing.TB, key string, owner lease.Owner, token lease.Token) {
 	tb.Helper()
 	e.Exec(tb, `DELETE FROM {rowlock}`)
-	e.Exec(tb, `INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, home)
+	e.Exec(tb, `INSERT INTO {rowlock} ({key}, owner, note, token, acquired_at, expires_at, placement)
 		VALUES (?, ?, '', ?, {now}, `+Later+`, 0)`, []byte(key), owner[:], token)
 }
 

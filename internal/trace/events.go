@@ -92,13 +92,13 @@ func (r *Recorder) Waited(keys []string, note string, began time.Time, err error
 }
 
 // Moved records where a key is now.
-func (r *Recorder) Moved(key string, home int, why string) {
+func (r *Recorder) Moved(key string, placement int, why string) {
 	if !r.Has(lease.EventMoved) {
 		return
 	}
 	where := "back into the table: "
-	if home != lease.HomeTable {
-		where = fmt.Sprintf("to home %d: ", home)
+	if placement != lease.PlacementTable {
+		where = fmt.Sprintf("to placement %d: ", placement)
 	}
 	r.Add(lease.TraceEvent{
 		Kind: lease.EventMoved, Key: key, At: time.Now(), Identity: r.cfg.Identity, Detail: where + why,

@@ -24,7 +24,7 @@ const (
 	ever           = 50 * 365 * 24 * time.Hour
 	identity, note = "host 7/4711/orders", "café ☕"
 	stored         = identity + "\t" + note
-	home           = 1 // of the cluster that the key "moved" is in
+	placement      = 1 // of the cluster that the key "moved" is in
 )
 
 // owner is always the same for one name, so that a test knows it years later.
@@ -166,12 +166,12 @@ func (w *writer) sweptKey() {
 // movedKeys leaves one key in a cluster and one that has come back.
 func (w *writer) movedKeys() {
 	for _, key := range []string{"moved", "back"} {
-		epoch, ok, err := w.store.Depart(w.Context(), w.hold(key, ever), home)
+		epoch, ok, err := w.store.Depart(w.Context(), w.hold(key, ever), placement)
 		if err != nil || !ok || epoch != 1 {
 			w.Fatal(key, epoch, ok, err)
 		}
 	}
-	if ok, err := w.store.Return(w.Context(), "back", home, 1); err != nil || !ok {
+	if ok, err := w.store.Return(w.Context(), "back", placement, 1); err != nil || !ok {
 		w.Fatal(ok, err)
 	}
 }

@@ -32,14 +32,14 @@ func listing(t *testing.T, e *testdb.Env) *wire.File {
 		"meaning of a column")
 	_, expired := expression(e, "expires_at")
 
-	f.Section("rowlock: owner, note, token, home, whether it has expired")
-	rows(t, e, `SELECT {key}, owner, note, token, home, `+expired+` FROM {rowlock} ORDER BY {key}`,
+	f.Section("rowlock: owner, note, token, placement, whether it has expired")
+	rows(t, e, `SELECT {key}, owner, note, token, placement, `+expired+` FROM {rowlock} ORDER BY {key}`,
 		func(scan func(...any) error) error {
 			var key, owner, note []byte
-			var token, home int64
+			var token, placement int64
 			var expired string
-			err := scan(&key, &owner, &note, &token, &home, &expired)
-			f.Add(fmt.Sprintf("lease %q", key), "%x %q %d %d %s", owner, note, token, home, expired)
+			err := scan(&key, &owner, &note, &token, &placement, &expired)
+			f.Add(fmt.Sprintf("lease %q", key), "%x %q %d %d %s", owner, note, token, placement, expired)
 			return err
 		})
 	f.Section("rowlock_floor: those above 0")
@@ -85,7 +85,7 @@ func family(t *testing.T, e *testdb.Env, f *wire.File) {
 	t.Helper()
 	_, expired := expression(e, "expires_at")
 	f.Section("rowlock_member: note, whether it has expired")
-	rows(t, e, `SELECT {key}, team, owner, note, `+expired+` FROM {rowlock_member} ORDER BY {key}, team, owner`,
+	rows(t, e, `SELECT {key}, reader_group, owner, note, `+expired+` FROM {rowlock_member} ORDER BY {key}, reader_group, owner`,
 		func(scan func(...any) error) error {
 			var key, team, owner, note []byte
 			var expired string

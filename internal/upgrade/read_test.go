@@ -142,12 +142,12 @@ func TestKeysStayWhereTheyHaveMoved(t *testing.T) {
 	onEachVersion(t, func(r *reader) {
 		_, err := r.ask("moved")
 		r.wantIs(err, lease.ErrMoved)
-		if ok, err := r.store.Confirm(r.Context(), "moved", home, 1); err != nil || !ok {
+		if ok, err := r.store.Confirm(r.Context(), "moved", placement, 1); err != nil || !ok {
 			r.Errorf("the move is confirmed with %v, %v", ok, err)
 		}
 		granted := lease.Lease{Key: "moved", Owner: lease.NewOwner(), Token: 1<<lease.EpochShift + 7}
-		r.must(r.inTx(func(tx lease.Runner) error { return r.store.FenceAt(r.Context(), tx, home, granted) }))
-		if ok, err := r.store.Return(r.Context(), "moved", home, 1); err != nil || !ok {
+		r.must(r.inTx(func(tx lease.Runner) error { return r.store.FenceAt(r.Context(), tx, placement, granted) }))
+		if ok, err := r.store.Return(r.Context(), "moved", placement, 1); err != nil || !ok {
 			r.Errorf("the return is answered %v, %v", ok, err)
 		}
 		r.above("moved", 2<<lease.EpochShift)

@@ -17,9 +17,9 @@
 // A held key has a second name, at Prefix + "h/" + the key in hexadecimal, attached to an etcd
 // lease. The key is held as long as that name exists: etcd removes it when the lease ends.
 //
-// Prefix + "t" names the table whose keys these are, and its home. The first bridge writes it, and
-// a bridge of another table is refused. A restored table has the same name, and a new one another:
-// delete Prefix + "t" once if new tables replace lost ones.
+// Prefix + "t" names the table whose keys these are, and its placement. The first bridge writes it,
+// and a bridge of another table is refused. A restored table has the same name, and a new one
+// another: delete Prefix + "t" once if new tables replace lost ones.
 //
 // etcd keeps every version of the first two until it is compacted. Run it with
 // --auto-compaction-mode=periodic --auto-compaction-retention=1h or the like, unless another system

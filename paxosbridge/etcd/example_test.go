@@ -72,7 +72,7 @@ func Example_bridge() {
 		defer locks.Close()
 		return locks.Do(ctx, "counter/home", func(ctx context.Context, l *rowlock.Lock) error {
 			for _, key := range bridge.State() {
-				fmt.Println(key.Key, key.Home, key.Rate, key.Why)
+				fmt.Println(key.Key, key.Placement, key.Rate, key.Why)
 			}
 			return nil
 		})

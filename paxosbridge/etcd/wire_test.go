@@ -61,7 +61,7 @@ func TestRecordsAreWrittenAsReleased(t *testing.T) {
 	}
 	f.Section("What says that a key is held: for how many milliseconds it outlives the lease.")
 	f.Add("holder with 1.5 s to spare", "%q", etcd.HolderValue(1500*time.Millisecond))
-	f.Section("What names the table that all records belong to, and its home.")
+	f.Section("What names the table that all records belong to, and its placement.")
 	f.Add("claim", "%s %q", etcd.ClaimName("rowlock/"), "1 3f8e7a52-0d6b-4a13-9d5e-6f1f6c2b7a90 app_")
 	f.Match(t, wireFile)
 }

@@ -139,7 +139,7 @@ func granted(res sql.Result, err error) (out lease.Acquired, _ error) {
 
 // row is what explain reads.
 type row struct {
-	home       int
+	placement  int
 	token      lease.Token
 	mine, held bool
 	note       []byte
@@ -151,7 +151,7 @@ func (c *Cluster) explain(
 ) (out lease.Acquired, err error) {
 	var w row
 	err = s.QueryRow(ctx, c.group.Text("group-look"), []any{conn.Bytes(r.Owner), []byte(r.Key)},
-		&w.home, &w.token, &w.mine, &w.held, &w.note, &w.remaining)
+		&w.placement, &w.token, &w.mine, &w.held, &w.note, &w.remaining)
 	switch {
 	case errors.Is(err, sql.ErrNoRows) && r.Epoch == 0:
 		return c.create(ctx, s, r)
@@ -170,8 +170,8 @@ func (c *Cluster) answer(
 		return out, err
 	}
 	switch {
-	case w.home != lease.HomeTable || r.Epoch != 0 && lease.Epoch(w.token) != r.Epoch:
-		out.Err = other(r, w.home, w.token)
+	case w.placement != lease.PlacementTable || r.Epoch != 0 && lease.Epoch(w.token) != r.Epoch:
+		out.Err = other(r, w.placement, w.token)
 	case w.mine:
 		return c.confirm(ctx, s, r, w.token)
 	case w.held:
@@ -230,7 +230,7 @@ func (c *Cluster) HandOver(ctx context.Context, items []lease.HandOver) ([]lease
 	for i, h := range items {
 		switch {
 		case h.To.Epoch != 0 && h.To.Epoch != lease.Epoch(h.From.Token):
-			out[i].Err = other(h.To, lease.HomeTable, h.From.Token)
+			out[i].Err = other(h.To, lease.PlacementTable, h.From.Token)
 		case !spent(h.From.Token): // else not granted: the holder releases it
 			run, at = append(run, h), append(at, i)
 		}

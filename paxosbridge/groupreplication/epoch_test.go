@@ -167,7 +167,7 @@ func TestARequestWithALostReplyIsRepeated(t *testing.T) {
 		key := fmt.Sprint("seal", epoch)
 		r.must(c.Open(ctx, key, 1))
 		l := r.hold(c, request(key, 1))
-		faults.Set(faultdb.OnMatch("SET home = -2", faultdb.Nth(1, fault)))
+		faults.Set(faultdb.OnMatch("SET placement = -2", faultdb.Nth(1, fault)))
 		if ok, err := c.Seal(ctx, l); err != nil || !ok {
 			t.Errorf("sealed: %t, %v", ok, err)
 		}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// homeSealed is the home of the row of a sealed record. No statement grants a key there.
-	homeSealed = -2
+	// placementSealed is the placement of the row of a sealed record. None grants a key there.
+	placementSealed = -2
 	// lastEpoch is the last epoch in which all tokens can be granted.
 	lastEpoch = int64(lease.MaxToken>>lease.EpochShift) - 1
 )
@@ -34,41 +34,41 @@ func checkRecord(key string, token lease.Token) error {
 
 // other is why a request is not granted: the row is sealed, absent, or of another epoch than the
 // request names.
-func other(r lease.AcquireRequest, home int, token lease.Token) error {
-	record := paxosbridge.Record{Key: r.Key, Epoch: lease.Epoch(token), Sealed: home == homeSealed}
+func other(r lease.AcquireRequest, placement int, token lease.Token) error {
+	record := paxosbridge.Record{Key: r.Key, Epoch: lease.Epoch(token), Sealed: placement == placementSealed}
 	err := error(&paxosbridge.RecordError{Record: record, Asked: r.Epoch})
-	if home != lease.HomeTable && home != homeSealed {
-		err = fmt.Errorf("%w: acquire %q: home %d", lease.ErrMoved, r.Key, home)
+	if placement != lease.PlacementTable && placement != placementSealed {
+		err = fmt.Errorf("%w: acquire %q: placement %d", lease.ErrMoved, r.Key, placement)
 	}
 	return err
 }
 
 // Open raises the key's row to the epoch, in one statement.
 func (c *Cluster) Open(ctx context.Context, key string, epoch int64) error {
-	return c.raise(ctx, "open", key, lease.HomeTable, epoch)
+	return c.raise(ctx, "open", key, lease.PlacementTable, epoch)
 }
 
 // Supersede raises the key's row to the epoch, sealed, in one statement.
 func (c *Cluster) Supersede(ctx context.Context, key string, epoch int64) error {
-	return c.raise(ctx, "supersede", key, homeSealed, epoch)
+	return c.raise(ctx, "supersede", key, placementSealed, epoch)
 }
 
 // raise may be repeated, because the second time the row's epoch is not older.
-func (c *Cluster) raise(ctx context.Context, verb, key string, home int, epoch int64) error {
+func (c *Cluster) raise(ctx context.Context, verb, key string, placement int, epoch int64) error {
 	if err := request.CheckEpoch(verb, key, epoch, lastEpoch); err != nil {
 		return err
 	}
 	_, err := c.write(ctx, verb, key, func(ctx context.Context, s *conn.Session, _ bool) error {
 		_, err := s.Exec(
-			ctx, c.group.Text("group-raise"), []byte(key), home, lease.EpochStart(epoch),
+			ctx, c.group.Text("group-raise"), []byte(key), placement, lease.EpochStart(epoch),
 		)
 		return err
 	})
 	return err
 }
 
-// Seal changes the row's home in one statement, which names the holder. If an earlier try may have
-// done so, it reads the row: only its holder can have sealed it with this token.
+// Seal changes the row's placement in one statement, which names the holder. If an earlier try may
+// have done so, it reads the row: only its holder can have sealed it with this token.
 func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) {
 	var sealed bool
 	_, err = c.write(
@@ -97,13 +97,13 @@ func (c *Cluster) seal(
 	if err != nil || n > 0 || !doubtful {
 		return n > 0, err
 	}
-	var home int
+	var placement int
 	var token lease.Token
-	err = s.QueryRow(ctx, c.group.Text("group-record"), []any{[]byte(l.Key)}, &home, &token)
+	err = s.QueryRow(ctx, c.group.Text("group-record"), []any{[]byte(l.Key)}, &placement, &token)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	return home == homeSealed && token == l.Token, err
+	return placement == placementSealed && token == l.Token, err
 }
 
 // Records lists the rows as the primary knows them. What it returns of an epoch stays true, because
@@ -140,14 +140,14 @@ func (c *Cluster) Records(
 // the others of the statement are about other keys.
 func scanRecord(columns conn.Columns) (r paxosbridge.Record, err error) {
 	var key []byte
-	var home int
+	var placement int
 	var token lease.Token
-	err = columns.Scan(&key, &home, &token)
+	err = columns.Scan(&key, &placement, &token)
 	if err == nil {
 		err = checkRecord(string(key), token)
 	}
 	if err != nil {
 		return paxosbridge.Record{Key: string(key), Err: err}, conn.UnlessBad(err)
 	}
-	return paxosbridge.Record{Key: string(key), Epoch: lease.Epoch(token), Sealed: home == homeSealed}, nil
+	return paxosbridge.Record{Key: string(key), Epoch: lease.Epoch(token), Sealed: placement == placementSealed}, nil
 }

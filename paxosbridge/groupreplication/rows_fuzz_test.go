@@ -91,7 +91,7 @@ func record(t *testing.T, db *sql.DB, r *rig, d *inputs) {
 		at := draw(d, "UTC_TIMESTAMP(6) + INTERVAL 1 HOUR", "UTC_TIMESTAMP(6) - INTERVAL 1 HOUR",
 			"'9999-12-31'", "'1000-01-01'")
 		// A key may be drawn twice; the first stays.
-		_, err := db.Exec(r.sql("INSERT IGNORE INTO {rowlock} (`key`, owner, note, token, acquired_at, expires_at, home) "+
+		_, err := db.Exec(r.sql("INSERT IGNORE INTO {rowlock} (`key`, owner, note, token, acquired_at, expires_at, placement) "+
 			"VALUES (?, ?, ?, ?, UTC_TIMESTAMP(6), "+at+", ?)"),
 			draw(d, "k", "k2", ""), owner, draw(d, "", "web-1\twhy", "\xff\x00"), draw(d, tokens...),
 			draw(d, 0, -2, 0, -1, 1, 2, math.MinInt16))

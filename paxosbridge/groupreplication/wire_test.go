@@ -34,20 +34,20 @@ func TestRecordsAreRowsAsReleased(t *testing.T) {
 	if ok, err := c.Seal(t.Context(), sealed); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	f := wire.New("The rows of records in a group: home, token, owner, note.",
+	f := wire.New("The rows of records in a group: placement, token, owner, note.",
 		"keys that are in the group now, and processes of the released versions beside this one",
 		"what is stored for later")
 	rows, err := r.primary().QueryContext(t.Context(), r.sql(
-		"SELECT `key`, home, token, owner, note FROM {rowlock} WHERE LEFT(`key`, 1) <> 0x00 ORDER BY `key`",
+		"SELECT `key`, placement, token, owner, note FROM {rowlock} WHERE LEFT(`key`, 1) <> 0x00 ORDER BY `key`",
 	))
 	r.must(err)
 	defer rows.Close()
 	for rows.Next() {
 		var key, owner, note []byte
-		var home int
+		var placement int
 		var token lease.Token
-		r.must(rows.Scan(&key, &home, &token, &owner, &note))
-		f.Add(string(key), "%d %d %x %q", home, token, owner, note)
+		r.must(rows.Scan(&key, &placement, &token, &owner, &note))
+		f.Add(string(key), "%d %d %x %q", placement, token, owner, note)
 	}
 	r.must(rows.Err())
 	f.Match(t, wireFile)
@@ -58,20 +58,20 @@ func TestRowsAreReadAsTheirRecords(t *testing.T) {
 	c := r.cluster()
 	r.empty()
 	for _, v := range wire.Read(t, wireFile, "") {
-		var home int
+		var placement int
 		var token lease.Token
 		var owner []byte
 		var note string
-		if n, _ := fmt.Sscanf(v.Value, "%d %d %x %q", &home, &token, &owner, &note); n < 4 {
+		if n, _ := fmt.Sscanf(v.Value, "%d %d %x %q", &placement, &token, &owner, &note); n < 4 {
 			owner = nil // a free row has none
-			if _, err := fmt.Sscanf(v.Value, "%d %d  %q", &home, &token, &note); err != nil {
+			if _, err := fmt.Sscanf(v.Value, "%d %d  %q", &placement, &token, &note); err != nil {
 				t.Fatal(v, err)
 			}
 		}
 		r.exec(
-			"INSERT INTO {rowlock} (`key`, home, token, owner, note, acquired_at, expires_at) VALUES (?, ?, ?, ?, ?, "+
+			"INSERT INTO {rowlock} (`key`, placement, token, owner, note, acquired_at, expires_at) VALUES (?, ?, ?, ?, ?, "+
 				"UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 1 HOUR)",
-			[]byte(v.Name), home, token, owner, note,
+			[]byte(v.Name), placement, token, owner, note,
 		)
 	}
 	got, err := c.Records(t.Context(), "", 100)

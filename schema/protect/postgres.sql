@@ -1,5 +1,5 @@
--- What protects a table, for Postgres. Every name is checked before it is put into this. The text is
--- a migration of the application's too, so that all is found out here, and not in Go.
+-- What protects a table, for Postgres. Every name is checked before it is put into this. The text
+-- is a migration of the application's too, so that all is found out here, and not in Go.
 
 -- name: protect
 -- A fence writes the lock's row, and what was written is visible to its own transaction alone until
@@ -9,8 +9,8 @@
 -- does not write it.
 --
 -- xmin is the lower half of a transaction's number, and no number of this transaction is below its
--- first. A row that was last written 2³² transactions ago could pass if it were so to the number; one
--- that seems to lie ahead makes the server raise an error.
+-- first. A row that was last written 2³² transactions ago could pass if it were so to the number;
+-- one that seems to lie ahead makes the server raise an error.
 DO $protect$
 DECLARE
   target  regclass := to_regclass('@target');
@@ -18,7 +18,7 @@ DECLARE
   columns text[] := ARRAY[@columns]::text[];
   exempt  text[] := ARRAY[@exempt]::text[];
   rel     pg_class;
-  home    name;
+  placement    name;
   guard   text;
   seen    text;
   refusal text;
@@ -32,7 +32,7 @@ DECLARE
   old     record;
 BEGIN
   SELECT * INTO rel FROM pg_class WHERE oid = target;
-  SELECT n.nspname INTO home FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+  SELECT n.nspname INTO placement FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
   WHERE c.oid = locks;
   IF locks IS NULL THEN
     RAISE undefined_table USING MESSAGE = 'cannot protect @target: there is no table @locks';
@@ -68,7 +68,7 @@ BEGIN
   END IF;
   refusal := CASE
     WHEN NOT has_table_privilege(target, 'TRIGGER') THEN 'make triggers on it (GRANT TRIGGER)'
-    WHEN NOT has_schema_privilege(home, 'CREATE') THEN format('make a function in schema %I', home)
+    WHEN NOT has_schema_privilege(placement, 'CREATE') THEN format('make a function in schema %I', placement)
     WHEN NOT has_table_privilege(locks, 'SELECT') THEN 'read @locks'
   END;
   IF refusal IS NOT NULL THEN
@@ -78,8 +78,8 @@ BEGIN
 
 @remove
   guard := left('@prefixrowlock_protect_' || rel.relname, 40) || '_' || target::oid;
-  seen := format('%I.%I', home, guard || '_seen');
-  guard := format('%I.%I', home, guard);
+  seen := format('%I.%I', placement, guard || '_seen');
+  guard := format('%I.%I', placement, guard);
   -- By their bytes, as keys are compared: another collation may take two values for one.
   SELECT coalesce(string_agg(format('t.%I%s AS c%s', w.name,
     CASE WHEN a.attcollation <> 0 THEN ' COLLATE "C"' END, n - 1), ', ' ORDER BY n), picked) INTO picked
@@ -132,7 +132,7 @@ END $body$;
         'key, or call Fence first; a shared lock permits no writes', to_json(convert_from(unfenced, 'UTF8') || '@any'))
       WHEN TG_OP = 'TRUNCATE' THEN 'TRUNCATE has no key: delete the rows under their locks, or truncate as an exempt role'
       ELSE 'a row has NULL in its key, so that no lock is the row''s' END);$raise$ END);
-  body := replace(body, '{locks}', format('%I.%I', home, '@prefixrowlock'));
+  body := replace(body, '{locks}', format('%I.%I', placement, '@prefixrowlock'));
   body := replace(body, '{seen}', seen);
 
   IF @warn THEN
@@ -154,8 +154,8 @@ END $body$;
       -- Who has logged in, because a cascade is done as the table's owner.
       CASE WHEN cardinality(exempt) > 0 THEN format(' WHEN (session_user <> ALL (%L::name[]))', exempt) END, guard);
   END LOOP;
-  -- It never fires, and keeps the table from becoming a partition or a child: the server takes none that
-  -- has such a trigger. What is written to a parent would fire none of those above.
+  -- It never fires, and keeps the table from becoming a partition or a child: the server takes none
+  -- that has such a trigger. What is written to a parent would fire none of those above.
   IF level = 'STATEMENT' THEN
     EXECUTE format('CREATE TRIGGER %I AFTER DELETE ON %s REFERENCING OLD TABLE AS old_rows FOR EACH ROW WHEN (false) '
       'EXECUTE FUNCTION %s()', '@prefixrowlock_protect_alone', target, guard);

@@ -48,10 +48,10 @@ WHERE owner IS NOT NULL AND expires_at > clock_timestamp() AND expires_at < '999
 -- name: guard-keys
 -- -1 are rows of forupdate, whose locks lock-tables waits for. The last token would exhaust a floor.
 SELECT count(*) FROM rowlock
-WHERE home NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
+WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
 
 -- name: guard-members
-SELECT count(*) FROM rowlock_member WHERE expires_at > clock_timestamp() AND team <> decode('00000000000000000000000000000000', 'hex')
+SELECT count(*) FROM rowlock_member WHERE expires_at > clock_timestamp() AND reader_group <> decode('00000000000000000000000000000000', 'hex')
 
 -- name: guard-once
 SELECT count(*) FROM rowlock_once WHERE expires_at > clock_timestamp()

@@ -26,10 +26,10 @@ WHERE owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTE
 -- name: guard-keys
 -- -1 are rows of forupdate, whose locks the transaction excludes. The last token would exhaust a floor.
 SELECT count(*) FROM rowlock
-WHERE home NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
+WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
 
 -- name: guard-members
-SELECT count(*) FROM rowlock_member WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AND team <> x'00000000000000000000000000000000'
+SELECT count(*) FROM rowlock_member WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AND reader_group <> x'00000000000000000000000000000000'
 
 -- name: guard-once
 SELECT count(*) FROM rowlock_once WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)

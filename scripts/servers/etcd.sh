@@ -29,7 +29,7 @@ etcd_build() {
 	) 9<"$cache" >"$folder/$1/log" 2>&1 || give_up "$1" "could not be built"
 }
 
-# etcd_serve NAME FOLDER PORT becomes a member. A cache in root's home is no place for another user
+# etcd_serve NAME FOLDER PORT becomes a member. A cache in root's placement is no place for another user
 # to run something from.
 etcd_serve() {
 	local name=$1 member cluster=

@@ -97,7 +97,7 @@ func (t *Tables) interval(h Held) []any {
 func (t *Tables) row(rows *sql.Rows, order Order) (r Row, err error) {
 	var key, owner []byte
 	var acquired, expires, remaining, age, shared int64
-	err = conn.ScanSQL(rows, &key, &owner, &r.Token, &r.Note, &r.Home, &acquired, &expires, &remaining, &age,
+	err = conn.ScanSQL(rows, &key, &owner, &r.Token, &r.Note, &r.Placement, &acquired, &expires, &remaining, &age,
 		&r.Members, &shared, &r.Waiting)
 	if err == nil && len(owner) != len(r.Owner) {
 		err = fmt.Errorf("%w: key %q has an owner of %d bytes", lease.ErrCorrupt, key, len(owner))
@@ -111,7 +111,7 @@ func (t *Tables) row(rows *sql.Rows, order Order) (r Row, err error) {
 	if order == ByExpiry {
 		r.Time = expires
 	}
-	if _, team := lease.TeamToken(r.Owner); team && r.Err == nil {
+	if _, team := lease.ReaderGroupToken(r.Owner); team && r.Err == nil {
 		r.Shared, r.Held, r.Remaining = true, r.Members > 0, max(0, micros(shared))
 	} else {
 		r.Members = 0

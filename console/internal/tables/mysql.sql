@@ -3,15 +3,15 @@
 
 -- name: held
 -- What a page has of each of its rows.
-SELECT r.`key`, r.owner, r.token, LEFT(r.note, 384), r.home,
+SELECT r.`key`, r.owner, r.token, LEFT(r.note, 384), r.placement,
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.acquired_at) AS acquired,
   TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.expires_at) AS expires,
   TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), r.expires_at) AS remaining,
   TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)) AS age,
   (SELECT count(*) FROM rowlock_member AS m
-    WHERE m.`key` = r.`key` AND m.team = r.owner AND m.expires_at > UTC_TIMESTAMP(6)) AS members,
+    WHERE m.`key` = r.`key` AND m.reader_group = r.owner AND m.expires_at > UTC_TIMESTAMP(6)) AS members,
   COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), (SELECT max(m.expires_at)
-    FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.team = r.owner)), 0) AS shared,
+    FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.reader_group = r.owner)), 0) AS shared,
   (SELECT count(*) FROM rowlock_queue AS q
     WHERE q.`key` = r.`key` AND q.alive_until > UTC_TIMESTAMP(6)) AS waiting
 FROM (@page) AS r
@@ -38,7 +38,7 @@ ORDER BY expires_at, `key` LIMIT ?
 -- name: waited
 -- Keys by how many wait for them. The queue has a row for each waiter, and none for a key that is
 -- only held.
-SELECT q.`key`, q.queued, q.processes, COALESCE(r.home, 0) AS home, r.owner, COALESCE(LEFT(r.note, 384), ''),
+SELECT q.`key`, q.queued, q.processes, COALESCE(r.placement, 0) AS placement, r.owner, COALESCE(LEFT(r.note, 384), ''),
   COALESCE(r.expires_at > UTC_TIMESTAMP(6), 0) AS live,
   COALESCE(TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)), 0) AS age
 FROM (SELECT `key`, count(`rank`) AS queued, count(*) - count(`rank`) AS processes
@@ -48,12 +48,12 @@ LEFT JOIN rowlock AS r ON r.`key` = q.`key`
 ORDER BY q.queued + q.processes DESC, q.`key`
 
 -- name: edges
--- Who waits for a key that another chain holds, as both have said, with the token that the key's row
--- has now and had when the wait was recorded.
-SELECT w.chain, h.chain AS holder, w.`key`, r.token, LEFT(w.note, 384), w.process,
+-- Who waits for a key that another caller holds, as both have said, with the token that the key's
+-- row has now and had when the wait was recorded.
+SELECT w.caller, h.caller AS holder, w.`key`, r.token, LEFT(w.note, 384), w.process,
   TIMESTAMPDIFF(MICROSECOND, w.since, UTC_TIMESTAMP(6)) AS waited
 FROM rowlock_wait AS w
-JOIN rowlock AS r ON r.`key` = w.`key` AND r.token = w.awaits AND r.home = 0
+JOIN rowlock AS r ON r.`key` = w.`key` AND r.token = w.awaits AND r.placement = 0
   AND r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6)
 JOIN rowlock_wait AS h ON h.`key` = r.`key` AND h.token = r.token AND h.process = w.process
   AND h.alive_until > UTC_TIMESTAMP(6)
@@ -63,7 +63,7 @@ LIMIT ?
 -- name: members
 SELECT m.owner, LEFT(m.note, 384), TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.expires_at) AS remaining,
   TIMESTAMPDIFF(MICROSECOND, m.joined_at, UTC_TIMESTAMP(6)) AS age
-FROM rowlock AS r JOIN rowlock_member AS m ON m.`key` = r.`key` AND m.team = r.owner
+FROM rowlock AS r JOIN rowlock_member AS m ON m.`key` = r.`key` AND m.reader_group = r.owner
 WHERE r.`key` = ? AND m.expires_at > UTC_TIMESTAMP(6)
 ORDER BY m.joined_at, m.owner LIMIT ?
 

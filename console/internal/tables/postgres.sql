@@ -3,7 +3,7 @@
 
 -- name: held
 -- What a page has of each of its rows.
-SELECT r.key, r.owner, r.token, left(r.note, 384), r.home,
+SELECT r.key, r.owner, r.token, left(r.note, 384), r.placement,
   CASE WHEN r.acquired_at BETWEEN '0001-01-01' AND '9999-12-31'
     THEN (extract(epoch FROM r.acquired_at) * 1000000)::bigint END AS acquired,
   CASE WHEN r.expires_at BETWEEN '0001-01-01' AND '9999-12-31'
@@ -13,10 +13,10 @@ SELECT r.key, r.owner, r.token, left(r.note, 384), r.home,
   CASE WHEN isfinite(r.acquired_at)
     THEN (extract(epoch FROM r.now - r.acquired_at) * 1000000)::bigint END AS age,
   (SELECT count(*) FROM rowlock_member AS m
-    WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > r.now) AS members,
+    WHERE m.key = r.key AND m.reader_group = r.owner AND m.expires_at > r.now) AS members,
   coalesce((SELECT CASE WHEN isfinite(max(m.expires_at))
     THEN (extract(epoch FROM max(m.expires_at) - r.now) * 1000000)::bigint END
-    FROM rowlock_member AS m WHERE m.key = r.key AND m.team = r.owner), 0) AS shared,
+    FROM rowlock_member AS m WHERE m.key = r.key AND m.reader_group = r.owner), 0) AS shared,
   (SELECT count(*) FROM rowlock_queue AS q
     WHERE q.key = r.key AND q.alive_until > r.now) AS waiting
 FROM (@page) AS r
@@ -43,7 +43,7 @@ ORDER BY expires_at, key LIMIT $6
 -- name: waited
 -- Keys by how many wait for them. The queue has a row for each waiter, and none for a key that is
 -- only held.
-SELECT q.key, q.queued, q.processes, coalesce(r.home, 0) AS home, r.owner, coalesce(left(r.note, 384), ''),
+SELECT q.key, q.queued, q.processes, coalesce(r.placement, 0) AS placement, r.owner, coalesce(left(r.note, 384), ''),
   coalesce(r.expires_at > clock_timestamp(), false) AS live,
   coalesce(CASE WHEN isfinite(r.acquired_at)
     THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END, 0) AS age
@@ -54,13 +54,13 @@ LEFT JOIN rowlock AS r ON r.key = q.key
 ORDER BY q.queued + q.processes DESC, q.key
 
 -- name: edges
--- Who waits for a key that another chain holds, as both have said, with the token that the key's row
--- has now and had when the wait was recorded.
-SELECT w.chain, h.chain AS holder, w.key, r.token, left(w.note, 384), w.process,
+-- Who waits for a key that another caller holds, as both have said, with the token that the key's
+-- row has now and had when the wait was recorded.
+SELECT w.caller, h.caller AS holder, w.key, r.token, left(w.note, 384), w.process,
   CASE WHEN isfinite(w.since)
     THEN (extract(epoch FROM clock_timestamp() - w.since) * 1000000)::bigint END AS waited
 FROM rowlock_wait AS w
-JOIN rowlock AS r ON r.key = w.key AND r.token = w.awaits AND r.home = 0 AND r.owner IS NOT NULL
+JOIN rowlock AS r ON r.key = w.key AND r.token = w.awaits AND r.placement = 0 AND r.owner IS NOT NULL
   AND r.expires_at > clock_timestamp()
 JOIN rowlock_wait AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
   AND h.alive_until > clock_timestamp()
@@ -73,7 +73,7 @@ SELECT m.owner, left(m.note, 384),
     THEN (extract(epoch FROM m.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining,
   CASE WHEN isfinite(m.joined_at)
     THEN (extract(epoch FROM clock_timestamp() - m.joined_at) * 1000000)::bigint END AS age
-FROM rowlock AS r JOIN rowlock_member AS m ON m.key = r.key AND m.team = r.owner
+FROM rowlock AS r JOIN rowlock_member AS m ON m.key = r.key AND m.reader_group = r.owner
 WHERE r.key = $1 AND m.expires_at > clock_timestamp()
 ORDER BY m.joined_at, m.owner LIMIT $2
 

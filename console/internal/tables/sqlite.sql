@@ -3,13 +3,13 @@
 
 -- name: held
 -- What a page has of each of its rows.
-SELECT r.key, r.owner, r.token, substr(r.note, 1, 384), r.home, r.acquired_at * 1000 AS acquired,
+SELECT r.key, r.owner, r.token, substr(r.note, 1, 384), r.placement, r.acquired_at * 1000 AS acquired,
   r.expires_at * 1000 AS expires, (r.expires_at - r.now) * 1000 AS remaining,
   (r.now - r.acquired_at) * 1000 AS age,
   (SELECT count(*) FROM rowlock_member AS m
-    WHERE m.key = r.key AND m.team = r.owner AND m.expires_at > r.now) AS members,
+    WHERE m.key = r.key AND m.reader_group = r.owner AND m.expires_at > r.now) AS members,
   coalesce((SELECT max(m.expires_at) FROM rowlock_member AS m
-    WHERE m.key = r.key AND m.team = r.owner) - r.now, 0) * 1000 AS shared,
+    WHERE m.key = r.key AND m.reader_group = r.owner) - r.now, 0) * 1000 AS shared,
   (SELECT count(*) FROM rowlock_queue AS q
     WHERE q.key = r.key AND q.alive_until > r.now) AS waiting
 FROM (@page) AS r
@@ -37,7 +37,7 @@ ORDER BY expires_at, key LIMIT ?6
 -- name: waited
 -- Keys by how many wait for them. The queue has a row for each waiter, and none for a key that is
 -- only held.
-SELECT q.key, q.queued, q.processes, coalesce(r.home, 0) AS home, r.owner, coalesce(substr(r.note, 1, 384), ''),
+SELECT q.key, q.queued, q.processes, coalesce(r.placement, 0) AS placement, r.owner, coalesce(substr(r.note, 1, 384), ''),
   coalesce(r.expires_at > q.now, 0) AS live, coalesce(q.now - r.acquired_at, 0) * 1000 AS age
 FROM (SELECT key, count(rank) AS queued, count(*) - count(rank) AS processes,
     CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now
@@ -48,12 +48,12 @@ LEFT JOIN rowlock AS r ON r.key = q.key
 ORDER BY q.queued + q.processes DESC, q.key
 
 -- name: edges
--- Who waits for a key that another chain holds, as both have said, with the token that the key's row
--- has now and had when the wait was recorded.
-SELECT w.chain, h.chain AS holder, w.key, r.token, substr(w.note, 1, 384), w.process,
+-- Who waits for a key that another caller holds, as both have said, with the token that the key's
+-- row has now and had when the wait was recorded.
+SELECT w.caller, h.caller AS holder, w.key, r.token, substr(w.note, 1, 384), w.process,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000 AS waited
 FROM rowlock_wait AS w
-JOIN rowlock AS r ON r.key = w.key AND r.token = w.awaits AND r.home = 0 AND r.owner IS NOT NULL
+JOIN rowlock AS r ON r.key = w.key AND r.token = w.awaits AND r.placement = 0 AND r.owner IS NOT NULL
   AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 JOIN rowlock_wait AS h ON h.key = r.key AND h.token = r.token AND h.process = w.process
   AND h.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
@@ -64,7 +64,7 @@ LIMIT ?
 -- name: members
 SELECT m.owner, substr(m.note, 1, 384), (m.expires_at - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS remaining,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - m.joined_at) * 1000 AS age
-FROM rowlock AS r JOIN rowlock_member AS m ON m.key = r.key AND m.team = r.owner
+FROM rowlock AS r JOIN rowlock_member AS m ON m.key = r.key AND m.reader_group = r.owner
 WHERE r.key = ? AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 ORDER BY m.joined_at, m.owner LIMIT ?
 

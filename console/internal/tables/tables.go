@@ -65,7 +65,7 @@ func (t *Tables) texts(ctx context.Context) (map[string]string, error) {
 }
 
 // noMembers stands for the table of members where there is none.
-const noMembers = "(SELECT @key, owner AS team, owner, note, acquired_at AS joined_at, expires_at " +
+const noMembers = "(SELECT @key, owner AS reader_group, owner, note, acquired_at AS joined_at, expires_at " +
 	"FROM rowlock WHERE 1 = 0) AS m"
 
 func statements(d *sqlstore.Dialect, sets sqlstore.Sets) map[string]string {

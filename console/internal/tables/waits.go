@@ -16,7 +16,7 @@ type Waited struct {
 	// Queued are waiters of fair clients, each with a ticket. Processes are those with waiters that
 	// are in no order: how many each of them has is known to it alone.
 	Queued, Processes int
-	Home              int
+	Placement         int
 	// Held says that the key has a holder, and Shared that it has several.
 	Held, Shared   bool
 	Identity, Note string
@@ -31,14 +31,14 @@ func (t *Tables) Waited(ctx context.Context, prefix string, limit int) ([]Waited
 		var note string
 		var live bool
 		var age int64
-		err = conn.UnlessBad(conn.ScanSQL(r, &key, &w.Queued, &w.Processes, &w.Home, &owner, &note, &live,
+		err = conn.UnlessBad(conn.ScanSQL(r, &key, &w.Queued, &w.Processes, &w.Placement, &owner, &note, &live,
 			&age))
 		w.Key, w.Held, w.Age = t.own(key), live && len(owner) > 0, micros(age)
 		w.Identity, w.Note = lease.SplitNote(note)
 		if w.Held {
 			var team lease.Owner
 			copy(team[:], owner)
-			_, w.Shared = lease.TeamToken(team)
+			_, w.Shared = lease.ReaderGroupToken(team)
 		}
 		return w, err
 	})
@@ -83,8 +83,8 @@ const (
 type Waiter struct {
 	Kind           int
 	Identity, Note string
-	// Waited is how long a chain has waited. Alive is how long the waiter is counted without another
-	// heartbeat.
+	// Waited is how long a chain has waited. Alive is how long the waiter is counted without
+	// another heartbeat.
 	Waited, Alive time.Duration
 }
 

@@ -133,6 +133,6 @@ func (w borrowed) named(text string) (string, error) {
 
 // fixed fills in the names. A program in another language begins no era: it grants in the newest
 // that a client of rowlock has begun.
-var fixed = strings.NewReplacer("@home", "0",
+var fixed = strings.NewReplacer("@placement", "0",
 	"@last_token - 1", (lease.MaxToken - 2).String(), "@last_token", (lease.MaxToken - 1).String(),
 	"@era", "(SELECT max(start) FROM rowlock_meta)")

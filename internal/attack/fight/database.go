@@ -36,9 +36,9 @@ type Database struct {
 	Prefix string
 	// Pooled says that PgBouncer, in transaction mode, is between.
 	Pooled bool `json:",omitempty"`
-	// Tenant is another schema or database with tables of the same names, if there is one, and Home
-	// what the names of the data begin with then.
-	Tenant, Home string `json:",omitempty"`
+	// Tenant is another schema or database with tables of the same names, if there is one, and
+	// Placement what the names of the data begin with then.
+	Tenant, Placement string `json:",omitempty"`
 }
 
 // find returns the server's, or a new file in folder.

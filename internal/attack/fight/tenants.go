@@ -24,13 +24,13 @@ func (d *Database) AddTenant(ctx context.Context, db *sql.DB) error {
 	tenant := d.Prefix + "tenant"
 	switch d.Name {
 	case "postgres":
-		d.Home = "public."
+		d.Placement = "public."
 	case "mariadb", "mysql":
 		cfg, err := driver.ParseDSN(d.DSN)
 		if err != nil {
 			return err
 		}
-		d.Home = "`" + cfg.DBName + "`."
+		d.Placement = "`" + cfg.DBName + "`."
 	default:
 		return nil // a file has no other schemas
 	}
@@ -81,5 +81,5 @@ func (w *worker) strays(ctx context.Context) {
 
 // named puts the schema and the prefix before the names of the data.
 func (d Database) named(query string) string {
-	return strings.ReplaceAll(query, "{}", d.Home+d.Prefix)
+	return strings.ReplaceAll(query, "{}", d.Placement+d.Prefix)
 }

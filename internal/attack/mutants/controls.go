@@ -16,8 +16,8 @@ var controls = []control{
 	{
 		mutant: mutant{
 			name: "a fence asks for no owner, and does not look at the clock", file: postgresSQL, section: "fence",
-			old: "WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home",
-			new: "WHERE key = $1 AND $2::bytea IS NOT NULL AND $3::bigint > 0 AND home = @home", on: onPostgres,
+			old: "WHERE key = $1 AND owner = $2 AND token = $3 AND placement = @placement",
+			new: "WHERE key = $1 AND $2::bytea IS NOT NULL AND $3::bigint > 0 AND placement = @placement", on: onPostgres,
 		},
 		also:   []mutant{{name: "the clock", file: "lock.go", old: "case cause == nil:", new: `case cause == nil || what == "Fence":`}},
 		faults: "stop-worker",

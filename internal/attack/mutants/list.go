@@ -5,8 +5,8 @@ package main
 // mutant is one wrong change to rowlock's sources, which an attack must find.
 type mutant struct {
 	name string
-	// file is from the repository's root. Of an .sql file section is the statement; old must be in it,
-	// or in the whole .go file, exactly once.
+	// file is from the repository's root. Of an .sql file section is the statement; old must be in
+	// it, or in the whole .go file, exactly once.
 	file, section string
 	old, new      string
 	// on are the databases to attack: "mariadb", or "postgres+etcd" for a bridge.
@@ -46,8 +46,8 @@ var mutants = []mutant{
 	{"a batch takes what has not expired", postgresSQL, "apply", "    AND (w.was IS NULL AND (r.owner IS NULL OR r.expires_at <= clock_timestamp())", "    AND (w.was IS NULL", onPostgres, "storm"},
 	{"a batch keeps the token", postgresSQL, "apply", "ELSE greatest(r.token, @era) + 1 END", "ELSE r.token END", onPostgres, "storm"},
 	{"a batch releases for anyone", postgresSQL, "apply", "OR r.owner = w.was AND w.token IN (r.token, 0))", "OR w.was IS NOT NULL)", onPostgres, "mixed"},
-	{"a batch says that a release was made", postgresSQL, "apply", "WHEN w.was IS NOT NULL OR r.home <> @home THEN 0", "WHEN w.was IS NOT NULL OR r.home <> @home THEN 1", onPostgres, "mixed"},
-	{"a batch grants a row that another has taken", mysqlSQL, "apply", "r.home = @home AND r.token = j.t", "r.home = @home", onMySQL, "storm"},
+	{"a batch says that a release was made", postgresSQL, "apply", "WHEN w.was IS NOT NULL OR r.placement <> @placement THEN 0", "WHEN w.was IS NOT NULL OR r.placement <> @placement THEN 1", onPostgres, "mixed"},
+	{"a batch grants a row that another has taken", mysqlSQL, "apply", "r.placement = @placement AND r.token = j.t", "r.placement = @placement", onMySQL, "storm"},
 	{"a batch keeps the token", mysqlSQL, "apply", "GREATEST(r.token, @era) + 1)", "r.token)", onMySQL, "storm"},
 	{"a batch grants by its count", "dialect/mysql/settle.go", "", "if made[n] {", "if made[n] || count > 0 {", onMySQL, "storm"},
 	{"a batch grants because the row has changed", "dialect/mysql/settle.go", "", "if made[n] {", "if made[n] || rows[n].Token > t.changes[n].From.Token {", onMySQL, "storm"},
@@ -60,21 +60,21 @@ var mutants = []mutant{
 		"UPDATE rowlock SET expires_at = CASE WHEN $4::bigint > 0 AND expires_at > clock_timestamp()\n" +
 			"  THEN greatest(expires_at, clock_timestamp() + $4::bigint * interval '1 microsecond')\n" +
 			"    ELSE expires_at END\n" +
-			"WHERE key = $1 AND owner = $2 AND token = $3 AND home = @home\n" +
+			"WHERE key = $1 AND owner = $2 AND token = $3 AND placement = @placement\n" +
 			"RETURNING (CASE WHEN xmin::text::bigint = txid_current() & 4294967295 THEN '1'\n" +
 			"  WHEN (SELECT CASE WHEN past < 2147483648 THEN txid_status(txid_current() + past) END\n" +
 			"    FROM (SELECT (before.xmin::text::bigint - txid_current()) & 4294967295 AS past\n" +
 			"      FROM rowlock AS before WHERE before.key = $1) AS x) = 'in progress' THEN '1'\n" +
 			"  ELSE 'a fence inside a savepoint' END)::int",
-		"SELECT 1 FROM rowlock WHERE $4::bigint >= 0 AND key = $1 AND owner = $2 AND token = $3 AND home = @home", onPostgres, "calm",
+		"SELECT 1 FROM rowlock WHERE $4::bigint >= 0 AND key = $1 AND owner = $2 AND token = $3 AND placement = @placement", onPostgres, "calm",
 	},
-	{"a fence locks nothing", mysqlSQL, "fence", "home = @home FOR UPDATE", "home = @home", onMySQL, "calm"},
-	{"a fence is shared", mysqlSQL, "fence", "home = @home FOR UPDATE", "home = @home LOCK IN SHARE MODE", onMySQL, "calm"},
+	{"a fence locks nothing", mysqlSQL, "fence", "placement = @placement FOR UPDATE", "placement = @placement", onMySQL, "calm"},
+	{"a fence is shared", mysqlSQL, "fence", "placement = @placement FOR UPDATE", "placement = @placement LOCK IN SHARE MODE", onMySQL, "calm"},
 	{"a new row forgets the floor", postgresSQL, "acquire-insert", "greatest(f.floor, @era) + 1", "1", onPostgres, "mixed"},
 	{"a new row forgets the floor", mysqlSQL, "create", "GREATEST(f.floor, @era) + 1)", "1)", onMariaDB, "mixed"},
 	{"the reaper removes a held row", postgresSQL, "dead-lock", "AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'", "AND $2::bigint >= 0", onPostgres, "mixed"},
 	{"a protected table takes a row of the lock for a fence", protectSQL, "protect", "r.xmin = pg_current_xact_id()::xid", "true", onPostgres, "mixed"},
 	{"a protected table refuses nothing", protectSQL, "protect", "IF FOUND THEN {refuse}", "IF false THEN {refuse}", onPostgres, "mixed"},
-	{"the table grants a key that has moved", postgresSQL, "acquire-update", " AND r.home = @home", "", onBridge, "mixed"},
-	{"a batch grants a key that has moved", postgresSQL, "apply", "  WHERE r.home = @home AND r.token BETWEEN 0 AND @last_token - 1\n    AND (w.was IS NULL AND", "  WHERE r.token BETWEEN 0 AND @last_token - 1\n    AND (w.was IS NULL AND", onBridge, "mixed"},
+	{"the table grants a key that has moved", postgresSQL, "acquire-update", " AND r.placement = @placement", "", onBridge, "mixed"},
+	{"a batch grants a key that has moved", postgresSQL, "apply", "  WHERE r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1\n    AND (w.was IS NULL AND", "  WHERE r.token BETWEEN 0 AND @last_token - 1\n    AND (w.was IS NULL AND", onBridge, "mixed"},
 }

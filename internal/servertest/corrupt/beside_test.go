@@ -31,19 +31,19 @@ var badValues = map[string][]string{
 	"sqlite": {
 		"expires_at = NULL", "expires_at = 9223372036854775807", "expires_at = 'soon'", "expires_at = x'00'",
 		"acquired_at = NULL", "acquired_at = -9223372036854775807", "token = NULL", "token = -1", "token = 1e300",
-		"owner = x'0102'", "note = x'fffe00'", "note = 7", "home = NULL", "home = 1e300", "home = -7",
+		"owner = x'0102'", "note = x'fffe00'", "note = 7", "placement = NULL", "placement = 1e300", "placement = -7",
 	},
 	"pgx": {
 		"expires_at = NULL", "expires_at = 'infinity'", "expires_at = '-infinity'", "expires_at = '294276-12-31'",
 		"expires_at = '4713-01-01 BC'", "acquired_at = NULL", "acquired_at = 'infinity'", "acquired_at = '-infinity'",
-		"token = NULL", "token = -1", "token = 9223372036854775807", "owner = '\\x0102'", "note = NULL", "home = NULL",
-		"home = -7",
+		"token = NULL", "token = -1", "token = 9223372036854775807", "owner = '\\x0102'", "note = NULL", "placement = NULL",
+		"placement = -7",
 	},
 	"mysql": {
 		"expires_at = NULL", "expires_at = '0000-00-00'", "expires_at = '2026-00-31'",
 		"expires_at = '9999-12-31 23:59:59.999999'", "acquired_at = NULL", "acquired_at = '0000-00-00'",
-		"token = NULL", "token = -1", "token = 9223372036854775807", "note = NULL", "note = x'fffe00'", "home = NULL",
-		"home = -7",
+		"token = NULL", "token = -1", "token = 9223372036854775807", "note = NULL", "note = x'fffe00'", "placement = NULL",
+		"placement = -7",
 	},
 }
 

@@ -29,11 +29,11 @@ func TestASweepPassesOverRowsThatCannotBeRead(t *testing.T) {
 		for i, name := range odd {
 			key := []byte{'a' + byte(i)}
 			e.Exec(t, `INSERT INTO {rowlock_queue} ({key}, waiter, {rank}, ttl, alive_until) VALUES (?, ?, 1, 1, `+ago+`)`, key, name)
-			e.Exec(t, `INSERT INTO {rowlock_member} ({key}, team, owner, joined_at, expires_at) VALUES (?, ?, ?, `+ago+`, `+ago+`)`,
+			e.Exec(t, `INSERT INTO {rowlock_member} ({key}, reader_group, owner, joined_at, expires_at) VALUES (?, ?, ?, `+ago+`, `+ago+`)`,
 				key, append([]byte("rowlockT"), 0, 0, 0, 0, 0, 0, 0, 7), name)
 		}
 		for _, set := range []string{"NULL", ago} {
-			e.Exec(t, `INSERT INTO {rowlock} ({key}, token, acquired_at, expires_at, home) VALUES (?, 7, `+ago+`, `+set+`, 0)`,
+			e.Exec(t, `INSERT INTO {rowlock} ({key}, token, acquired_at, expires_at, placement) VALUES (?, 7, `+ago+`, `+set+`, 0)`,
 				[]byte("k"+set[:1]))
 		}
 		if _, err := s.Sweep(t.Context(), everything); err != nil {
@@ -57,7 +57,7 @@ func TestAFloorThatCannotBeReadKeepsItsBucketAlone(t *testing.T) {
 		s := storeOn(t, e)
 		ago := past[e.Driver]
 		for _, key := range []string{"a", "b", "c", "d"} {
-			e.Exec(t, `INSERT INTO {rowlock} ({key}, token, acquired_at, expires_at, home) VALUES (?, 7, `+ago+`, `+ago+`, 0)`, []byte(key))
+			e.Exec(t, `INSERT INTO {rowlock} ({key}, token, acquired_at, expires_at, placement) VALUES (?, 7, `+ago+`, `+ago+`, 0)`, []byte(key))
 		}
 		e.Exec(t, `UPDATE {rowlock_floor} SET floor = NULL WHERE bucket = ?`, lease.Bucket("b"))
 		if _, err := s.Sweep(t.Context(), everything); !errors.Is(err, lease.ErrCorrupt) {

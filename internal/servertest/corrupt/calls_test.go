@@ -145,8 +145,8 @@ func (r *run) trace(ctx context.Context, d *draw) error {
 }
 
 func (r *run) graph(ctx context.Context, d *draw) error {
-	c := lease.Chain{ID: lease.Owner{3}, Holds: []lease.Lease{r.named(d)}, Wants: []string{d.key()}}
-	err := r.rows.Record(ctx, lease.Party{}, []lease.Chain{c}, ttl)
+	c := lease.Caller{ID: lease.Owner{3}, Holds: []lease.Lease{r.named(d)}, Wants: []string{d.key()}}
+	err := r.rows.Record(ctx, lease.Party{}, []lease.Caller{c}, ttl)
 	_, also := r.rows.Edges(ctx, lease.Party{}, []lease.Owner{c.ID}, 10)
 	return first(err, also)
 }

@@ -48,7 +48,7 @@ func (d *draw) party() string { return []string{"a", "b", "c"}[d.next(3)] }
 func (d *draw) owner() (o lease.Owner) {
 	switch n := d.next(5); n {
 	case 0:
-		return lease.Team(7)
+		return lease.ReaderGroup(7)
 	case 1:
 		return lease.Owner{}
 	default:

@@ -14,7 +14,7 @@ func TestWhatATriggerRaisesIsARefusalWithItsText(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s := storeOn(t, e)
 		ago := past[e.Driver]
-		e.Exec(t, `INSERT INTO {rowlock} ({key}, token, acquired_at, expires_at, note, home) VALUES (?, 7, `+ago+`, `+ago+`, 'stubborn', 0)`,
+		e.Exec(t, `INSERT INTO {rowlock} ({key}, token, acquired_at, expires_at, note, placement) VALUES (?, 7, `+ago+`, `+ago+`, 'stubborn', 0)`,
 			[]byte("k"))
 		(&beside{T: t, env: e}).refusing("stubborn")
 		r := lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: ttl}

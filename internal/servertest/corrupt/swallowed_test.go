@@ -37,7 +37,7 @@ func TestAKeyWhoseRowATriggerKeepsIsNotToldAsHeld(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		s := storeOn(t, e)
 		for _, key := range []string{"k", "l"} {
-			e.Exec(t, `INSERT INTO {rowlock} ({key}, token, owner, acquired_at, expires_at, note, home)
+			e.Exec(t, `INSERT INTO {rowlock} ({key}, token, owner, acquired_at, expires_at, note, placement)
 				VALUES (?, 7, ?, `+past[e.Driver]+`, `+past[e.Driver]+`, 'kept', 0)`, []byte(key), []byte("0123456789abcdef"))
 		}
 		(&beside{T: t, env: e}).keeping("kept")

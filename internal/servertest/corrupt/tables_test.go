@@ -18,7 +18,7 @@ import (
 var columns = map[string]map[string]func(*draw) any{
 	"rowlock": {
 		"key": key, "owner": owner, "note": text, "token": number, "acquired_at": moment,
-		"expires_at": moment, "home": zero,
+		"expires_at": moment, "placement": zero,
 	},
 	"rowlock_floor": {"bucket": bucket, "floor": number},
 	"rowlock_queue": {
@@ -30,11 +30,11 @@ var columns = map[string]map[string]func(*draw) any{
 		"expires_at": moment,
 	},
 	"rowlock_wait": {
-		"chain": owner, "key": key, "token": number, "awaits": number, "process": zero, "note": text,
+		"caller": owner, "key": key, "token": number, "awaits": number, "process": zero, "note": text,
 		"since": moment, "alive_until": moment,
 	},
 	"rowlock_member": {
-		"key": key, "team": owner, "owner": owner, "note": text, "joined_at": moment,
+		"key": key, "reader_group": owner, "owner": owner, "note": text, "joined_at": moment,
 		"expires_at": moment,
 	},
 	"rowlock_limit": {"name": key, "slots": number, "peak": number, "generation": number},
@@ -141,7 +141,8 @@ func write(t *testing.T, tx *sql.Tx, e *testdb.Env, d *draw, table string) {
 		}
 		into, marks, values = append(into, column), append(marks, "?"), append(values, v)
 	}
-	// Such a table refuses NULL in its primary key, and a ticket of its own after the last there is.
+	// Such a table refuses NULL in its primary key, and a ticket of its own after the last there
+	// is.
 	exec(t, tx, `INSERT OR REPLACE INTO `+e.Table(table)+` (`+strings.Join(into, ", ")+
 		`) SELECT `+strings.Join(marks, ", "), values...)
 }

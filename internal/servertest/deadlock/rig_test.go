@@ -30,13 +30,13 @@ type watched struct {
 func (w *watched) Unwrap() lease.Store { return w.Store }
 
 func (w *watched) Record(
-	ctx context.Context, by lease.Party, chains []lease.Chain, life time.Duration,
+	ctx context.Context, by lease.Party, chains []lease.Caller, life time.Duration,
 ) error {
 	w.records.Add(1)
 	return w.graph.Record(ctx, by, chains, life)
 }
 
-func (w *watched) Erase(ctx context.Context, chains []lease.Chain) error {
+func (w *watched) Erase(ctx context.Context, chains []lease.Caller) error {
 	w.erases.Add(1)
 	return w.graph.Erase(ctx, chains)
 }

@@ -19,7 +19,7 @@ import (
 
 // makesTeam matches the statement that makes a team of a lease.
 func makesTeam(op faultdb.Op) bool {
-	return op.Executes() && strings.Contains(op.Query, "/* rowlock team-make */")
+	return op.Executes() && strings.Contains(op.Query, "/* rowlock readers-make */")
 }
 
 // committing breaks the first COMMIT after a team was made.

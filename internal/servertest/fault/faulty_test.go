@@ -81,7 +81,7 @@ func releases(op faultdb.Op) bool {
 func grants(op faultdb.Op) bool {
 	return op.Executes() &&
 		(strings.Contains(op.Query, "acquired_at =") ||
-			strings.Contains(op.Query, "note, token, acquired_at, expires_at, home)"))
+			strings.Contains(op.Query, "note, token, acquired_at, expires_at, placement)"))
 }
 
 // acquires matches the statements of an acquire, and the read that some dialects begin with.

@@ -50,7 +50,7 @@ func afterTeams() faultdb.Injector {
 	var ended atomic.Bool
 	return faultdb.Func(func(op faultdb.Op) faultdb.Fault {
 		switch {
-		case op.Executes() && strings.Contains(op.Query, "/* rowlock team-end */"):
+		case op.Executes() && strings.Contains(op.Query, "/* rowlock readers-end */"):
 			ended.Store(true)
 		case ended.Load() && grants(op):
 			return faultdb.LoseReply()

@@ -198,14 +198,14 @@ func forced(s *servertest.Scene, p process, locks *rowlock.Client, key, table st
 // moved has the key live in a cluster for a while, and no program touch its row.
 func moved(s *servertest.Scene, p process, key string) {
 	s.Helper()
-	s.Exec(s.Env.DB, `UPDATE {rowlock} SET home = 1, token = 1000 WHERE {key} = ?`, []byte(key))
+	s.Exec(s.Env.DB, `UPDATE {rowlock} SET placement = 1, token = 1000 WHERE {key} = ?`, []byte(key))
 	p.Send("lock")
 	s.Elapse(time.Second / 2)
 	if n := s.Number(`SELECT count(*) FROM {rowlock} WHERE {key} = ? AND owner IS NULL
-		AND token = 1000 AND home = 1`, []byte(key)); n != 1 {
+		AND token = 1000 AND placement = 1`, []byte(key)); n != 1 {
 		s.Error("the row of the moved key has changed")
 	}
-	s.Exec(s.Env.DB, `UPDATE {rowlock} SET home = 0 WHERE {key} = ?`, []byte(key))
+	s.Exec(s.Env.DB, `UPDATE {rowlock} SET placement = 0 WHERE {key} = ?`, []byte(key))
 	if n := token(s, p); n != 1001 {
 		s.Errorf("token %d after the return of the key, want 1001", n)
 	}

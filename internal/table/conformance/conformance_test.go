@@ -157,7 +157,7 @@ func harness(
 		},
 		AgeWishes: func(tb testing.TB, _ lease.Store, key string, by time.Duration) {
 			for range int(by / time.Second) {
-				e.Exec(tb, `UPDATE {rowlock_member} SET joined_at = joined_at - {second} WHERE {key} = ? AND team = ?`, []byte(key), make([]byte, 16))
+				e.Exec(tb, `UPDATE {rowlock_member} SET joined_at = joined_at - {second} WHERE {key} = ? AND reader_group = ?`, []byte(key), make([]byte, 16))
 			}
 		},
 		Begin:    func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },

@@ -4,11 +4,11 @@
 //
 // # State
 //
-// The database has the key's row, which says where the key's home is and what the last token was,
-// and a floor, which outlives the row. The cluster has a record: none, open in an epoch, or sealed
-// in one. Records are never removed. A token is an epoch and a count; even epochs are the table's,
-// odd ones the cluster's. All else is belief: a process reads a key's home anew at every step, and
-// a store refuses a wrong one.
+// The database has the key's row, which says where the key's placement is and what the last token
+// was, and a floor, which outlives the row. The cluster has a record: none, open in an epoch, or
+// sealed in one. Records are never removed. A token is an epoch and a count; even epochs are the
+// table's, odd ones the cluster's. All else is belief: a process reads a key's placement anew at
+// every step, and a store refuses a wrong one.
 //
 // # Steps
 //
@@ -38,15 +38,15 @@
 // `go test -v -run Guard` prints these.
 //
 //	statement        guard                     mutant
-//	table: acquire   home                      nohomeguard
+//	table: acquire   placement                 nohomeguard
 //	  new row        above the floor           nofloor
-//	  reaper         home                      reapmoved
+//	  reaper         placement                 reapmoved
 //	Depart           token                     departtoken; with the owner, flipunfenced
-//	                 owner, home               follow from the token: departowner, departhome survive
+//	                 owner, placement          follow from the token: departowner, departhome survive
 //	                 the next epoch            noepochbump
 //	                 before Open               openfirst
 //	Return           epoch                     retnoepoch
-//	                 home                      follows from the odd epoch: returnhome survives
+//	                 placement                 follows from the odd epoch: returnhome survives
 //	                 after Seal                retbeforeseal
 //	Recall           a lower epoch             recalllower
 //	                 a lower floor, for no row recallfloor
@@ -73,7 +73,7 @@
 //
 //	forgotten  what breaks                             what still holds
 //	a Return   nothing: it is repeated
-//	a Depart   until the audit both sides grant, two   each home's tokens grow; fenced writes
+//	a Depart   until the audit both sides grant, two   each placement's tokens grow; fenced writes
 //	           holders work, and the table's tokens    are in order; no key is stuck
 //	           are below the cluster's
 //	a grant    two holders work at once with the       the sides never both grant; fenced
@@ -91,8 +91,8 @@
 //
 // # Taken back by force
 //
-// This is for a cluster that is lost. The row goes to no home, two epochs on. After as long as a
-// read of the row counts, it goes to the table, one more epoch on. A holder of a lease of the
+// This is for a cluster that is lost. The row goes to no placement, two epochs on. After as long as
+// a read of the row counts, it goes to the table, one more epoch on. A holder of a lease of the
 // cluster must have read the row within that time. The cluster may go on granting to processes that
 // reach it, below the table's tokens: no process believes such a grant, and no fence accepts it.
 // When the cluster is back, its record is superseded in the row's epoch before any other request.

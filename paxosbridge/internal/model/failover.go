@@ -53,7 +53,7 @@ func (m *Model) audit(s *state, yield func(*state, step)) {
 		if r.phase != absent {
 			m.recall(&n, request{verb: recall, epoch: r.token.epoch})
 		}
-		if row := &n.db.row; m.Audit == AuditAndClose && row.home == atTable {
+		if row := &n.db.row; m.Audit == AuditAndClose && row.placement == atTable {
 			n.supersede(max(row.token.epoch, n.db.floor.epoch) + 1)
 		}
 		n.doubt = false

@@ -16,14 +16,14 @@ var failovers = []struct {
 	broken Promise
 }{
 	{"a synchronous replica loses nothing", 0, NoAudit, 0},
-	{"a lost Depart, unnoticed", Departs, NoAudit, OneHome | OneHolder | OneBeliever | TokensGrow},
+	{"a lost Depart, unnoticed", Departs, NoAudit, OnePlacement | OneHolder | OneBeliever | TokensGrow},
 	{
 		"a lost Depart, and an audit sometime after", Departs, AuditAlways,
-		OneHome | OneHolder | OneBeliever | TokensGrow,
+		OnePlacement | OneHolder | OneBeliever | TokensGrow,
 	},
 	{
 		"a lost Depart, and an audit before the next grant", Departs, AuditBefore,
-		OneHome | OneHolder | OneBeliever | TokensGrow,
+		OnePlacement | OneHolder | OneBeliever | TokensGrow,
 	},
 	{"a lost Depart, and an audit before that closes the next epoch", Departs, AuditAndClose, 0},
 	{"a lost Return", Returns, NoAudit, 0},

@@ -6,10 +6,10 @@ func (m *Model) force(s *state, yield func(*state, step)) {
 		return
 	}
 	m.validate(s, yield)
-	if !s.taken && s.db.row.exists && s.db.row.home == atCluster {
+	if !s.taken && s.db.row.exists && s.db.row.placement == atCluster {
 		m.take(s, yield)
 	}
-	if s.db.row.home == returning && (m.waitedLongEnough(s) || m.lacks(nowait)) {
+	if s.db.row.placement == returning && (m.waitedLongEnough(s) || m.lacks(nowait)) {
 		m.finish(s, yield)
 	}
 	if s.lost {
@@ -17,8 +17,8 @@ func (m *Model) force(s *state, yield func(*state, step)) {
 	}
 }
 
-// take puts the row between the homes, where the key is not granted. From here on every read of the
-// row shows that the key has left the cluster.
+// take puts the row between the placements, where the key is not granted. From here on every read
+// of the row shows that the key has left the cluster.
 func (m *Model) take(s *state, yield func(*state, step)) {
 	epoch := s.db.row.token.epoch + 2
 	if m.lacks(noforcedepoch) || m.lacks(onebump) {
@@ -28,7 +28,7 @@ func (m *Model) take(s *state, yield func(*state, step)) {
 		return // a forced return could not be completed
 	}
 	n := *s
-	n.db.row = row{exists: true, home: returning, token: token{epoch: epoch}}
+	n.db.row = row{exists: true, placement: returning, token: token{epoch: epoch}}
 	n.taken, n.lost = true, true
 	yield(&n, step{what: taken})
 }
@@ -50,7 +50,7 @@ func (m *Model) finish(s *state, yield func(*state, step)) {
 		epoch--
 	}
 	n := *s
-	n.db.row = row{exists: true, home: atTable, token: token{epoch: epoch}}
+	n.db.row = row{exists: true, placement: atTable, token: token{epoch: epoch}}
 	yield(&n, step{what: finished})
 }
 
@@ -78,7 +78,7 @@ func (m *Model) validate(s *state, yield func(*state, step)) {
 			n.p[i].valid = false
 			n.p[i].live = p.live && m.lacks(novalidate)
 			yield(&n, step{what: looksNoMore, actor: i})
-		} else if r.exists && r.home == atCluster && r.token.epoch == p.epoch {
+		} else if r.exists && r.placement == atCluster && r.token.epoch == p.epoch {
 			n := *s
 			n.p[i].valid = true
 			yield(&n, step{what: looks, actor: i})

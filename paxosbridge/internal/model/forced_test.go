@@ -10,7 +10,7 @@ import (
 var fromTheCluster = Model{Clients: 1, Movers: 1, Epochs: 5, Grants: 1, Duplicates: 1, Forced: true}
 
 // The cluster may grant while it is out of reach, though no process believes it. Tokens grow in
-// each home, and the fences order the homes.
+// each placement, and the fences order the placements.
 const forcedPromises = Everything &^ TokensGrow
 
 func TestNoTwoHoldersWorkDuringAForcedReturn(t *testing.T) {

@@ -7,11 +7,11 @@ type Promise uint8
 
 // The invariants.
 const (
-	OneHome        Promise = 1 << iota // the table and the cluster never both grant
+	OnePlacement   Promise = 1 << iota // the table and the cluster never both grant
 	OneHolder                          // the table and the cluster never both name a holder
 	OneBeliever                        // two holders never work at once
 	TokensGrow                         // every token granted is above all before it
-	HomeTokensGrow                     // the same for each home alone: no token is granted twice
+	HomeTokensGrow                     // the same for each placement alone: no token is granted twice
 	FencedInOrder                      // no write passes a fence after one with a higher token
 	NobodyStuck                        // from every state a client can be granted the key
 
@@ -23,7 +23,7 @@ var promises = []string{
 	"both name a holder",
 	"two holders work at once",
 	"a token is not above all before it",
-	"a home's token is not above its last",
+	"a placement's token is not above its last",
 	"a fence lets a lower token through",
 	"no client can be granted the key ever again",
 }
@@ -39,17 +39,17 @@ func (p Promise) String() string {
 	return strings.Join(said, "; ")
 }
 
-// granted notes a token. The homes share one order, unless apart.
-func (m *Model) granted(s *state, home uint8, t token) {
-	if !s.last[home].less(t) {
+// granted notes a token. The placements share one order, unless apart.
+func (m *Model) granted(s *state, placement uint8, t token) {
+	if !s.last[placement].less(t) {
 		s.broken |= HomeTokensGrow
 	}
 	if !s.last[0].less(t) || !s.last[1].less(t) {
 		s.broken |= TokensGrow
 	}
-	s.last[home] = t
+	s.last[placement] = t
 	if !m.apart() {
-		s.last[1-home] = t
+		s.last[1-placement] = t
 	}
 }
 
@@ -60,8 +60,8 @@ func (m *Model) breaks(s *state) Promise {
 	b := s.broken
 	r := &s.db.row
 	apart := s.doubt || s.outlived()
-	if (!r.exists || r.home == atTable) && s.record.phase == open && !apart {
-		b |= OneHome
+	if (!r.exists || r.placement == atTable) && s.record.phase == open && !apart {
+		b |= OnePlacement
 	}
 	if r.exists && !r.free() && s.record.owner != 0 && !apart {
 		b |= OneHolder

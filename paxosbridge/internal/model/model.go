@@ -46,7 +46,7 @@ type state struct {
 	p      [4]process
 	net    [inFlight]request
 
-	last       [2]token // the last one granted by each home; by both, if the homes share one order
+	last       [2]token // the last one granted by each placement; by both, if they share one order
 	duplicates uint8    // sent so far
 
 	replica    database // the database after a failover
@@ -60,7 +60,7 @@ type state struct {
 
 func (m *Model) processes() uint8 { return m.Clients + m.Movers }
 
-// apart reports whether each home has an order of tokens of its own.
+// apart reports whether each placement has an order of tokens of its own.
 func (m *Model) apart() bool { return m.Failover || m.Forced }
 
 func (m *Model) first() state {

@@ -42,7 +42,7 @@ func (r *reader) token() token { return token{r.get(3), r.get(2)} }
 
 func (w *writer) row(r row) {
 	w.flag(r.exists)
-	w.put(r.home, 2)
+	w.put(r.placement, 2)
 	w.token(r.token)
 	w.put(r.owner, 3)
 	w.flag(r.expired)
@@ -50,7 +50,7 @@ func (w *writer) row(r row) {
 
 func (r *reader) row() row {
 	return row{
-		exists: r.flag(), home: r.get(2), token: r.token(), owner: r.get(3), expired: r.flag(),
+		exists: r.flag(), placement: r.get(2), token: r.token(), owner: r.get(3), expired: r.flag(),
 	}
 }
 

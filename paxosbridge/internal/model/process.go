@@ -11,7 +11,7 @@ const (
 // and restart at every step.
 type process struct {
 	phase uint8
-	// Where it believes the key's home: atTable or atCluster. Only a belief, because a store
+	// Where it believes the key's placement: atTable or atCluster. Only a belief, because a store
 	// refuses a wrong one.
 	route uint8
 	// Of its lease, or else the one in which the row has said that the key is in the cluster.
@@ -28,14 +28,14 @@ type process struct {
 func (p *process) token() token { return token{p.epoch, p.count} }
 
 // lose ends the belief in a lease that has expired.
-func (p *process) lose(home uint8, t token) {
-	if p.route == home && p.token() == t {
+func (p *process) lose(placement uint8, t token) {
+	if p.route == placement && p.token() == t {
 		p.live = false
 	}
 }
 
 // stop is a crash, or a call that was given up: what was begun is not continued. A cache may keep
-// the key's home.
+// the key's placement.
 func (p *process) stop() {
 	p.phase, p.next, p.live = idle, none, false
 	p.settle()
@@ -51,8 +51,8 @@ func (p *process) settle() {
 	}
 }
 
-func (p *process) turnTo(home, epoch uint8) {
-	p.route, p.epoch, p.valid = home, epoch, home == atCluster
+func (p *process) turnTo(placement, epoch uint8) {
+	p.route, p.epoch, p.valid = placement, epoch, placement == atCluster
 }
 
 // hear is what a process does with the answer to its request.
@@ -153,8 +153,8 @@ func (m *Model) processAlone(s *state, i uint8, yield func(*state, step)) {
 	}
 }
 
-func verbAt(home, table, cluster uint8) uint8 {
-	if home == atTable {
+func verbAt(placement, table, cluster uint8) uint8 {
+	if placement == atTable {
 		return table
 	}
 	return cluster

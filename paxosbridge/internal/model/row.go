@@ -14,11 +14,11 @@ func (t token) less(u token) bool {
 	return t.epoch < u.epoch || t.epoch == u.epoch && t.count < u.count
 }
 
-// row is a key's row in the database, the authority on the key's home. One statement changes it at
-// a time.
+// row is a key's row in the database, the authority on the key's placement. One statement changes
+// it at a time.
 type row struct {
-	exists bool
-	home   uint8
+	exists    bool
+	placement uint8
 	// The last one granted; if the key is away, its epoch, and the last count that was fenced with.
 	token   token
 	owner   uint8 // 1 + the process; 0: no owner
@@ -50,9 +50,9 @@ func (m *Model) acquireRow(s *state, q request) reply {
 			first = token{0, 1}
 		}
 		return m.grantRow(s, q, first)
-	case r.home == atCluster && !m.lacks(nohomeguard):
+	case r.placement == atCluster && !m.lacks(nohomeguard):
 		return reply{moved, r.token}
-	case r.home == returning && !m.lacks(nohomeguard), !r.free():
+	case r.placement == returning && !m.lacks(nohomeguard), !r.free():
 		return reply{says: refused}
 	}
 	return m.grantRow(s, q, token{r.token.epoch, r.token.count + 1})
@@ -72,7 +72,7 @@ func (m *Model) grantRow(s *state, q request, t token) reply {
 }
 
 func (m *Model) releaseRow(s *state, q request) reply {
-	if r := &s.db.row; r.home == atTable && r.heldWith(q) {
+	if r := &s.db.row; r.placement == atTable && r.heldWith(q) {
 		r.owner, r.expired = 0, false
 	}
 	return reply{says: done}
@@ -85,7 +85,7 @@ func (m *Model) depart(s *state, q request) reply {
 	named := (r.owner == q.from+1 || m.lacks(departowner)) &&
 		(r.token == q.token() || m.lacks(departtoken)) ||
 		m.lacks(flipunfenced)
-	if !r.exists || !named || r.home != atTable && !m.lacks(departhome) {
+	if !r.exists || !named || r.placement != atTable && !m.lacks(departhome) {
 		return reply{says: refused}
 	}
 	epoch := q.epoch + 1
@@ -95,7 +95,7 @@ func (m *Model) depart(s *state, q request) reply {
 	if epoch > m.Epochs {
 		return reply{says: beyond}
 	}
-	*r = row{exists: true, home: atCluster, token: token{epoch: epoch}}
+	*r = row{exists: true, placement: atCluster, token: token{epoch: epoch}}
 	return reply{done, r.token}
 }
 
@@ -103,14 +103,14 @@ func (m *Model) depart(s *state, q request) reply {
 // one that it names.
 func (m *Model) giveBack(s *state, q request) reply {
 	r := &s.db.row
-	there := r.home == atCluster || m.lacks(returnhome)
+	there := r.placement == atCluster || m.lacks(returnhome)
 	if !r.exists || !there || r.token.epoch != q.epoch && !m.lacks(retnoepoch) {
 		return reply{says: refused}
 	}
 	if q.epoch+1 > m.Epochs {
 		return reply{says: beyond}
 	}
-	*r = row{exists: true, home: atTable, token: token{epoch: q.epoch + 1}}
+	*r = row{exists: true, placement: atTable, token: token{epoch: q.epoch + 1}}
 	return reply{says: done}
 }
 
@@ -128,12 +128,12 @@ func (m *Model) recall(s *state, q request) reply {
 	if last.epoch >= q.epoch && !m.lacks(recalllower) {
 		return reply{says: refused}
 	}
-	*r = row{exists: true, home: atCluster, token: token{epoch: q.epoch}}
+	*r = row{exists: true, placement: atCluster, token: token{epoch: q.epoch}}
 	return reply{says: done}
 }
 
 func (m *Model) readRow(s *state) reply {
-	if r := &s.db.row; r.exists && r.home == atCluster {
+	if r := &s.db.row; r.exists && r.placement == atCluster {
 		return reply{moved, r.token}
 	}
 	return reply{says: done}
@@ -142,7 +142,7 @@ func (m *Model) readRow(s *state) reply {
 // passes reports whether a fence accepts a write of this lease, as Fence and FenceAt do.
 func (d *database) passes(p *process, owner uint8) bool {
 	r := &d.row
-	if !r.exists || r.home != p.route {
+	if !r.exists || r.placement != p.route {
 		return false
 	}
 	if p.route == atTable {
@@ -160,7 +160,7 @@ func (m *Model) rowAlone(s *state, yield func(*state, step)) {
 		n.p[r.owner-1].lose(atTable, r.token)
 		yield(&n, step{what: rowExpires})
 	}
-	if r.exists && r.free() && (r.home == atTable || m.lacks(reapmoved)) {
+	if r.exists && r.free() && (r.placement == atTable || m.lacks(reapmoved)) {
 		n := *s
 		if n.db.floor.less(r.token) {
 			n.db.floor = r.token

@@ -124,8 +124,8 @@ func (s *state) String() string {
 	r := &s.db.row
 	text := "no row, floor " + s.db.floor.String()
 	if r.exists {
-		home := [...]string{"row at the table", "row with the cluster", "row returning"}[r.home]
-		text = home + " " + r.token.String() + ownerText(r.owner, r.expired)
+		placement := [...]string{"row at the table", "row with the cluster", "row returning"}[r.placement]
+		text = placement + " " + r.token.String() + ownerText(r.owner, r.expired)
 	}
 	text += [...]string{", no record", ", record open ", ", record sealed "}[s.record.phase]
 	if s.record.phase != absent {

@@ -2,11 +2,10 @@
 
 -- MySQL cannot roll back a CREATE TABLE: each statement here may find its work done, and leaves it as it is.
 --
--- A row for each key that was locked and has not been reaped since. All text is bytes: in a character set, keys that differ
--- in case or in blanks at the end can be one. There is no index but the primary key, or every renewal would write it too.
--- Times are UTC.
--- No CHECK: each write of a row would pay for it. Statements that grant ask for a token that is not
--- negative, and a reader of a row proves the rest.
+-- A row for each key that was locked and has not been reaped since. All text is bytes: in a character set, keys that
+-- differ in case or in blanks at the end can be one. There is no index but the primary key, or every renewal would
+-- write it too. Times are UTC. No CHECK: each write of a row would pay for it. Statements that grant ask for a token
+-- that is not negative, and a reader of a row proves the rest.
 CREATE TABLE IF NOT EXISTS rowlock (
     `key`       VARBINARY(255) NOT NULL PRIMARY KEY,
     owner       BINARY(16)     NULL,
@@ -14,7 +13,7 @@ CREATE TABLE IF NOT EXISTS rowlock (
     token       BIGINT         NOT NULL,
     acquired_at DATETIME(6)    NOT NULL,
     expires_at  DATETIME(6)    NOT NULL,
-    home        SMALLINT       NOT NULL DEFAULT 0
+    placement   SMALLINT       NOT NULL DEFAULT 0
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises before it deletes.
@@ -27,8 +26,9 @@ INSERT IGNORE INTO rowlock_floor (bucket, floor)
 WITH RECURSIVE buckets (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM buckets WHERE n < 255)
 SELECT n, 0 FROM buckets;
 
--- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row without rank for each process
--- that wants to be told when a key comes free. Nothing here is needed for safety: who owns a key stands in rowlock alone.
+-- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row
+-- without rank for each process that wants to be told when a key comes free. Nothing here is needed
+-- for safety: who owns a key stands in rowlock alone.
 CREATE TABLE IF NOT EXISTS rowlock_queue (
     `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
     waiter      BINARY(16)     NOT NULL,
@@ -40,10 +40,11 @@ CREATE TABLE IF NOT EXISTS rowlock_queue (
     PRIMARY KEY (`key`, waiter)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
--- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
+-- What waits while it holds something: a row for each lease that a caller holds, and one with token
+-- 0 for each key that it waits for, with the token that the key had then. A cycle of such callers
+-- waits for ever. Nothing here is needed for safety.
 CREATE TABLE IF NOT EXISTS rowlock_wait (
-    chain       BINARY(16)     NOT NULL,
+    caller      BINARY(16)     NOT NULL,
     `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
     token       BIGINT         NOT NULL CHECK (token >= 0),
     awaits      BIGINT         NOT NULL DEFAULT 0,
@@ -51,7 +52,7 @@ CREATE TABLE IF NOT EXISTS rowlock_wait (
     note        VARBINARY(384) NOT NULL DEFAULT '',
     since       DATETIME(6)    NOT NULL,
     alive_until DATETIME(6)    NOT NULL,
-    PRIMARY KEY (chain, `key`, token),
+    PRIMARY KEY (caller, `key`, token),
     INDEX (`key`, token)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
@@ -72,10 +73,9 @@ CREATE TABLE IF NOT EXISTS rowlock_forced (
     UNIQUE (`at`, id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- Settings, and the eras of these tables: a row for each server incarnation that a client has met,
--- named era/ and the incarnation, with the token that every token of the era is above and the time
--- when it began. The row eras is none of them: a client locks it to begin an era, before anything is
--- granted by an incarnation that is not here.
+-- Settings, and the eras of these tables: a row for each server incarnation that a client has met, named era/ and the
+-- incarnation, with the token that every token of the era is above and the time when it began. The row eras is none
+-- of them: a client locks it to begin an era, before anything is granted by an incarnation that is not here.
 CREATE TABLE IF NOT EXISTS rowlock_meta (
     name  VARBINARY(255) NOT NULL PRIMARY KEY,
     value VARBINARY(255) NOT NULL DEFAULT '',

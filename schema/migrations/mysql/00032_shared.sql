@@ -4,13 +4,13 @@
 -- the group as its owner and never expires. Only its own member changes a row here. The group of 16
 -- zero bytes has those that wait for such a key exclusively.
 CREATE TABLE IF NOT EXISTS rowlock_member (
-    `key`      VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
-    team       BINARY(16)     NOT NULL,
-    owner      BINARY(16)     NOT NULL,
-    note       VARBINARY(384) NOT NULL DEFAULT '',
-    joined_at  DATETIME(6)    NOT NULL,
-    expires_at DATETIME(6)    NOT NULL,
-    PRIMARY KEY (`key`, team, owner)
+    `key`        VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    reader_group BINARY(16)     NOT NULL,
+    owner        BINARY(16)     NOT NULL,
+    note         VARBINARY(384) NOT NULL DEFAULT '',
+    joined_at    DATETIME(6)    NOT NULL,
+    expires_at   DATETIME(6)    NOT NULL,
+    PRIMARY KEY (`key`, reader_group, owner)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- Limits of semaphores. Their slots are rows of rowlock under the name, a slash and three digits.

@@ -4,13 +4,13 @@
 -- the group as its owner and never expires. Only its own member changes a row here. The group of 16
 -- zero bytes has those that wait for such a key exclusively.
 CREATE TABLE rowlock_member (
-    key        bytea        NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
-    team       bytea        NOT NULL CHECK (octet_length(team) = 16),
-    owner      bytea        NOT NULL CHECK (octet_length(owner) = 16),
-    note       varchar(384) NOT NULL DEFAULT '',
-    joined_at  timestamptz  NOT NULL,
-    expires_at timestamptz  NOT NULL,
-    PRIMARY KEY (key, team, owner)
+    key          bytea        NOT NULL CHECK (octet_length(key) BETWEEN 1 AND 255),
+    reader_group bytea        NOT NULL CHECK (octet_length(reader_group) = 16),
+    owner        bytea        NOT NULL CHECK (octet_length(owner) = 16),
+    note         varchar(384) NOT NULL DEFAULT '',
+    joined_at    timestamptz  NOT NULL,
+    expires_at   timestamptz  NOT NULL,
+    PRIMARY KEY (key, reader_group, owner)
 ) WITH (
     fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0,
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off

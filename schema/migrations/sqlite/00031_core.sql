@@ -1,10 +1,9 @@
 -- +goose Up
 
--- A row for each key that was locked and has not been reaped since. STRICT, because otherwise a token that overflows becomes
--- a floating-point number in silence. WITHOUT ROWID: one tree to search and one page to write instead of two. Times are
--- milliseconds since 1970, UTC.
--- No CHECK: each write of a row would pay for it. Statements that grant ask for a token that is not
--- negative, and a reader of a row proves the rest.
+-- A row for each key that was locked and has not been reaped since. STRICT, because otherwise a token that overflows
+-- becomes a floating-point number in silence. WITHOUT ROWID: one tree to search and one page to write instead of two.
+-- Times are milliseconds since 1970, UTC. No CHECK: each write of a row would pay for it. Statements that grant ask
+-- for a token that is not negative, and a reader of a row proves the rest.
 CREATE TABLE rowlock (
     key         BLOB    NOT NULL PRIMARY KEY,
     owner       BLOB,
@@ -12,7 +11,7 @@ CREATE TABLE rowlock (
     token       INTEGER NOT NULL,
     acquired_at INTEGER NOT NULL,
     expires_at  INTEGER NOT NULL,
-    home        INTEGER NOT NULL DEFAULT 0
+    placement   INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 -- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises before it deletes.
@@ -25,8 +24,9 @@ INSERT OR IGNORE INTO rowlock_floor (bucket, floor)
 WITH RECURSIVE buckets (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM buckets WHERE n < 255)
 SELECT n, 0 FROM buckets;
 
--- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row without rank for each process
--- that wants to be told when a key comes free. Nothing here is needed for safety: who owns a key stands in rowlock alone.
+-- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row
+-- without rank for each process that wants to be told when a key comes free. Nothing here is needed
+-- for safety: who owns a key stands in rowlock alone.
 CREATE TABLE rowlock_queue (
     ticket      INTEGER PRIMARY KEY AUTOINCREMENT,
     key         BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
@@ -38,10 +38,11 @@ CREATE TABLE rowlock_queue (
     UNIQUE (key, waiter)
 ) STRICT;
 
--- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
--- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
+-- What waits while it holds something: a row for each lease that a caller holds, and one with token
+-- 0 for each key that it waits for, with the token that the key had then. A cycle of such callers
+-- waits for ever. Nothing here is needed for safety.
 CREATE TABLE rowlock_wait (
-    chain       BLOB    NOT NULL CHECK (length(chain) = 16),
+    caller      BLOB    NOT NULL CHECK (length(caller) = 16),
     key         BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
     token       INTEGER NOT NULL CHECK (token >= 0),
     awaits      INTEGER NOT NULL DEFAULT 0,
@@ -49,7 +50,7 @@ CREATE TABLE rowlock_wait (
     note        TEXT    NOT NULL DEFAULT '' CHECK (length(note) <= 384),
     since       INTEGER NOT NULL,
     alive_until INTEGER NOT NULL,
-    PRIMARY KEY (chain, key, token)
+    PRIMARY KEY (caller, key, token)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX rowlock_wait_key ON rowlock_wait (key, token);

@@ -4,13 +4,13 @@
 -- the group as its owner and never expires. Only its own member changes a row here. The group of 16
 -- zero bytes has those that wait for such a key exclusively.
 CREATE TABLE rowlock_member (
-    key        BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
-    team       BLOB    NOT NULL CHECK (length(team) = 16),
-    owner      BLOB    NOT NULL CHECK (length(owner) = 16),
-    note       TEXT    NOT NULL DEFAULT '' CHECK (length(note) <= 384),
-    joined_at  INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL,
-    PRIMARY KEY (key, team, owner)
+    key          BLOB    NOT NULL CHECK (length(key) BETWEEN 1 AND 255),
+    reader_group BLOB    NOT NULL CHECK (length(reader_group) = 16),
+    owner        BLOB    NOT NULL CHECK (length(owner) = 16),
+    note         TEXT    NOT NULL DEFAULT '' CHECK (length(note) <= 384),
+    joined_at    INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL,
+    PRIMARY KEY (key, reader_group, owner)
 ) STRICT, WITHOUT ROWID;
 
 -- Limits of semaphores. Their slots are rows of rowlock under the name, a slash and three digits.

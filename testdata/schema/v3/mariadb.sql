@@ -1,13 +1,14 @@
 -- The tables of schema version 3 on mariadb, and rows that the code of that version has written.
 -- Written by: go test ./internal/upgrade -run TestDump -dump
 
--- MySQL cannot roll back a CREATE TABLE: each statement here may find its work done, and leaves it as it is.
+-- MySQL cannot roll back a CREATE TABLE: each statement here may find its work done, and leaves it
+-- as it is.
 --
--- A row for each key that was locked and has not been reaped since. All text is bytes: in a character set, keys that differ
--- in case or in blanks at the end can be one. There is no index but the primary key, or every renewal would write it too.
--- Times are UTC.
--- No CHECK: each write of a row would pay for it. Statements that grant ask for a token that is not
--- negative, and a reader of a row proves the rest.
+-- A row for each key that was locked and has not been reaped since. All text is bytes: in a
+-- character set, keys that differ in case or in blanks at the end can be one. There is no index but
+-- the primary key, or every renewal would write it too. Times are UTC. No CHECK: each write of a
+-- row would pay for it. Statements that grant ask for a token that is not negative, and a reader of
+-- a row proves the rest.
 CREATE TABLE IF NOT EXISTS `rowlock` (
     `key`       VARBINARY(255) NOT NULL PRIMARY KEY,
     owner       BINARY(16)     NULL,
@@ -15,10 +16,11 @@ CREATE TABLE IF NOT EXISTS `rowlock` (
     token       BIGINT         NOT NULL,
     acquired_at DATETIME(6)    NOT NULL,
     expires_at  DATETIME(6)    NOT NULL,
-    home        SMALLINT       NOT NULL DEFAULT 0
+    placement   SMALLINT       NOT NULL DEFAULT 0
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises before it deletes.
+-- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises
+-- before it deletes.
 CREATE TABLE IF NOT EXISTS `rowlock_floor` (
     bucket SMALLINT NOT NULL PRIMARY KEY,
     floor  BIGINT   NOT NULL
@@ -28,8 +30,9 @@ INSERT IGNORE INTO `rowlock_floor` (bucket, floor)
 WITH RECURSIVE buckets (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM buckets WHERE n < 255)
 SELECT n, 0 FROM buckets;
 
--- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row without rank for each process
--- that wants to be told when a key comes free. Nothing here is needed for safety: who owns a key stands in `rowlock` alone.
+-- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row
+-- without rank for each process that wants to be told when a key comes free. Nothing here is needed
+-- for safety: who owns a key stands in `rowlock` alone.
 CREATE TABLE IF NOT EXISTS `rowlock_queue` (
     `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
     waiter      BINARY(16)     NOT NULL,
@@ -41,10 +44,11 @@ CREATE TABLE IF NOT EXISTS `rowlock_queue` (
     PRIMARY KEY (`key`, waiter)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
--- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
+-- What waits while it holds something: a row for each lease that a caller holds, and one with token
+-- 0 for each key that it waits for, with the token that the key had then. A cycle of such callers
+-- waits for ever. Nothing here is needed for safety.
 CREATE TABLE IF NOT EXISTS `rowlock_wait` (
-    chain       BINARY(16)     NOT NULL,
+    caller      BINARY(16)     NOT NULL,
     `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
     token       BIGINT         NOT NULL CHECK (token >= 0),
     awaits      BIGINT         NOT NULL DEFAULT 0,
@@ -52,7 +56,7 @@ CREATE TABLE IF NOT EXISTS `rowlock_wait` (
     note        VARBINARY(384) NOT NULL DEFAULT '',
     since       DATETIME(6)    NOT NULL,
     alive_until DATETIME(6)    NOT NULL,
-    PRIMARY KEY (chain, `key`, token),
+    PRIMARY KEY (caller, `key`, token),
     INDEX (`key`, token)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
@@ -75,8 +79,8 @@ CREATE TABLE IF NOT EXISTS `rowlock_forced` (
 
 -- Settings, and the eras of these tables: a row for each server incarnation that a client has met,
 -- named era/ and the incarnation, with the token that every token of the era is above and the time
--- when it began. The row eras is none of them: a client locks it to begin an era, before anything is
--- granted by an incarnation that is not here.
+-- when it began. The row eras is none of them: a client locks it to begin an era, before anything
+-- is granted by an incarnation that is not here.
 CREATE TABLE IF NOT EXISTS `rowlock_meta` (
     name  VARBINARY(255) NOT NULL PRIMARY KEY,
     value VARBINARY(255) NOT NULL DEFAULT '',
@@ -97,13 +101,13 @@ INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version', '3');
 -- the group as its owner and never expires. Only its own member changes a row here. The group of 16
 -- zero bytes has those that wait for such a key exclusively.
 CREATE TABLE IF NOT EXISTS `rowlock_member` (
-    `key`      VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
-    team       BINARY(16)     NOT NULL,
-    owner      BINARY(16)     NOT NULL,
-    note       VARBINARY(384) NOT NULL DEFAULT '',
-    joined_at  DATETIME(6)    NOT NULL,
-    expires_at DATETIME(6)    NOT NULL,
-    PRIMARY KEY (`key`, team, owner)
+    `key`        VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    reader_group BINARY(16)     NOT NULL,
+    owner        BINARY(16)     NOT NULL,
+    note         VARBINARY(384) NOT NULL DEFAULT '',
+    joined_at    DATETIME(6)    NOT NULL,
+    expires_at   DATETIME(6)    NOT NULL,
+    PRIMARY KEY (`key`, reader_group, owner)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- Limits of semaphores. Their slots are rows of `rowlock` under the name, a slash and three digits.
@@ -200,40 +204,40 @@ INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('compatible_from/trace',
 INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version/trace', '3');
 
 
-UPDATE rowlock_meta SET value = '20a40c7c-e97f-11f1-b564-02fc00000001' WHERE name = 'instance';
+UPDATE rowlock_meta SET value = '24f88d06-e9b6-11f1-927a-02fc00000001' WHERE name = 'instance';
 UPDATE rowlock_floor SET floor = 5001 WHERE bucket = 218;
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'00ff', X'06eb7d6a69ee19e5fbdf749018d3d2ab', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:44.575779', '2076-11-13 09:52:44.575779', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'61', NULL, X'', 1, '2026-11-26 09:52:44.577490', '2026-11-26 09:52:44.577724', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6120', X'6583dcd6056fd32aadd0d2d0be920de9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:44.575277', '2076-11-13 09:52:44.575277', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6261636b', NULL, X'', 2199023255552, '2026-11-26 09:52:44.580590', '2026-11-26 09:52:44.581137', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6279207472616e73616374696f6e', X'51b9ca7b38b58494d81ef214ddb46faa', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:44.646641', '2076-11-13 09:52:44.646641', -1);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'65787069726564', X'fa64ea1e82e1206f828ab2a02917c7e9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:44.578216', '2026-11-26 09:52:44.579216', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'66616972', X'1869c9d2a11e8ecde889aa06a8114033', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:44.583679', '2076-11-13 09:52:44.583679', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'66726565', NULL, X'', 1, '2026-11-26 09:52:44.576665', '2026-11-26 09:52:44.576926', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'68656c64', X'c20dea4d876b5b8fb0a1814b43017030', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:44.568599', '2076-11-13 09:52:44.569061', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b', X'767527047c4621915da44b8a2aa3165e', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:44.576196', '2076-11-13 09:52:44.576196', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6d6f766564', NULL, X'', 1099511627776, '2026-11-26 09:52:44.578632', '2026-11-26 09:52:44.580013', 1);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'73656d6170686f72652f7265706f7274732f303032', X'41d6d5322a9b546a16bdf2213c7e4b01', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:44.610985', '2076-11-13 09:52:44.610985', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:44.589096', '9999-01-01 00:00:00.000000', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'7370656e74', NULL, X'', 9223372036853727231, '2026-11-26 09:52:44.583060', '2026-11-26 09:52:44.583290', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'74616b656e2061776179', NULL, X'', 2, '2026-11-26 09:52:44.612206', '2026-11-26 09:52:44.641546', 0);
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'19ed40bf62c399b8492efda5b9a9184b', 12, NULL, X'', 0, '2076-11-13 09:52:44.585468');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'28a3a5e81d1e89f0efc70b63bf717b92', 11, 1795686714585113, X'686f737420372f343731312f6f72646572730964656164', 1000, '2026-11-26 09:52:44.586113');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'a7937b64b8caa58f03721bb6bacf5c78', 9, 1795686754584154, X'686f737420372f343731312f6f7264657273096669727374', 1576800000000000, '2076-11-13 09:52:44.584154');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'f9d37c23fcc0f03c15a86aba71dce01d', 10, 1795686664584651, X'686f737420372f343731312f6f726465727309757267656e74', 1576800000000000, '2076-11-13 09:52:44.584651');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'68656c64', X'19ed40bf62c399b8492efda5b9a9184b', 13, NULL, X'', 0, '2076-11-13 09:52:44.585468');
-INSERT INTO rowlock_hold (`key`, `made_at`) VALUES (X'6279207472616e73616374696f6e', '2026-11-26 09:52:44.645940');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'6368617267652f37', X'd3522d1c8693efc06b97dffd9aa7e5d96e5e9a211c458825de71fd2a1d37f845', X'00ff646f6e6520e29895', '2026-11-26 09:52:44.586033', '2076-11-13 09:52:44.586033');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'61636d65', X'6368617267652f37', X'', NULL, '2026-11-26 09:52:44.587012', '2076-11-13 09:52:44.587012');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'65787069726564', X'', X'6f6c64', '2026-11-26 09:52:44.587630', '2026-11-26 09:52:43.588301');
-INSERT INTO rowlock_member (`key`, `team`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'00000000000000000000000000000000', X'b93006774cbdd4b299389a03ac3d88c3', X'', '2026-11-26 09:52:44.591256', '2076-11-13 09:52:44.591256');
-INSERT INTO rowlock_member (`key`, `team`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'16367aacb67a4a017c8da8ab95682ccb', X'686f737420372f343731312f6f726465727309636166c3a920e29895', '2026-11-26 09:52:44.590707', '2076-11-13 09:52:44.590707');
-INSERT INTO rowlock_member (`key`, `team`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'a4d26868017c0ccffe2efe50944ef421', X'686f737420372f343731312f6f726465727309636166c3a920e29895', '2026-11-26 09:52:44.590099', '2076-11-13 09:52:44.590099');
-INSERT INTO rowlock_latch (`kind`, `key`, `id`, `generation`, `parties`, `state`, `ended`, `made_at`, `expires_at`) VALUES (0, X'696d706f7274', X'a0312ef1daa42c0d2c945620d38262bd', 1, 3, 0, 0, '2026-11-26 09:52:44.607779', '2076-11-13 09:52:44.608298');
-INSERT INTO rowlock_party (`id`, `phase`, `party`, `counted_at`, `alive_until`) VALUES (X'a0312ef1daa42c0d2c945620d38262bd', 0, X'73686172642d31', '2026-11-26 09:52:44.608544', NULL);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'00ff', X'06eb7d6a69ee19e5fbdf749018d3d2ab', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.980842', '2076-11-13 16:26:33.980842', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'61', NULL, X'', 1, '2026-11-26 16:26:33.982913', '2026-11-26 16:26:33.983173', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6120', X'6583dcd6056fd32aadd0d2d0be920de9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.980224', '2076-11-13 16:26:33.980224', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6261636b', NULL, X'', 2199023255552, '2026-11-26 16:26:33.984870', '2026-11-26 16:26:33.985484', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6279207472616e73616374696f6e', X'51b9ca7b38b58494d81ef214ddb46faa', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.022922', '2076-11-13 16:26:34.022922', -1);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'65787069726564', X'fa64ea1e82e1206f828ab2a02917c7e9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.983614', '2026-11-26 16:26:33.984614', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'66616972', X'1869c9d2a11e8ecde889aa06a8114033', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.987505', '2076-11-13 16:26:33.987505', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'66726565', NULL, X'', 1, '2026-11-26 16:26:33.982067', '2026-11-26 16:26:33.982332', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'68656c64', X'c20dea4d876b5b8fb0a1814b43017030', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.979208', '2076-11-13 16:26:33.979489', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b', X'767527047c4621915da44b8a2aa3165e', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.981497', '2076-11-13 16:26:33.981497', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6d6f766564', NULL, X'', 1099511627776, '2026-11-26 16:26:33.984050', '2026-11-26 16:26:33.984470', 1);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'73656d6170686f72652f7265706f7274732f303032', X'41d6d5322a9b546a16bdf2213c7e4b01', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.015494', '2076-11-13 16:26:34.015494', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.993878', '9999-01-01 00:00:00.000000', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'7370656e74', NULL, X'', 9223372036853727231, '2026-11-26 16:26:33.986781', '2026-11-26 16:26:33.987032', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'74616b656e2061776179', NULL, X'', 2, '2026-11-26 16:26:34.016799', '2026-11-26 16:26:34.018606', 0);
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'19ed40bf62c399b8492efda5b9a9184b', 12, NULL, X'', 0, '2076-11-13 16:26:33.989560');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'28a3a5e81d1e89f0efc70b63bf717b92', 11, 1795710343989171, X'686f737420372f343731312f6f72646572730964656164', 1000, '2026-11-26 16:26:33.990171');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'a7937b64b8caa58f03721bb6bacf5c78', 9, 1795710383987977, X'686f737420372f343731312f6f7264657273096669727374', 1576800000000000, '2076-11-13 16:26:33.987977');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'f9d37c23fcc0f03c15a86aba71dce01d', 10, 1795710293988500, X'686f737420372f343731312f6f726465727309757267656e74', 1576800000000000, '2076-11-13 16:26:33.988500');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'68656c64', X'19ed40bf62c399b8492efda5b9a9184b', 13, NULL, X'', 0, '2076-11-13 16:26:33.989560');
+INSERT INTO rowlock_hold (`key`, `made_at`) VALUES (X'6279207472616e73616374696f6e', '2026-11-26 16:26:34.022178');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'6368617267652f37', X'd3522d1c8693efc06b97dffd9aa7e5d96e5e9a211c458825de71fd2a1d37f845', X'00ff646f6e6520e29895', '2026-11-26 16:26:33.990132', '2076-11-13 16:26:33.990132');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'61636d65', X'6368617267652f37', X'', NULL, '2026-11-26 16:26:33.991450', '2076-11-13 16:26:33.991449');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'65787069726564', X'', X'6f6c64', '2026-11-26 16:26:33.992397', '2026-11-26 16:26:32.993176');
+INSERT INTO rowlock_member (`key`, `reader_group`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'00000000000000000000000000000000', X'b93006774cbdd4b299389a03ac3d88c3', X'', '2026-11-26 16:26:33.995674', '2076-11-13 16:26:33.995674');
+INSERT INTO rowlock_member (`key`, `reader_group`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'16367aacb67a4a017c8da8ab95682ccb', X'686f737420372f343731312f6f726465727309636166c3a920e29895', '2026-11-26 16:26:33.995004', '2076-11-13 16:26:33.995004');
+INSERT INTO rowlock_member (`key`, `reader_group`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'a4d26868017c0ccffe2efe50944ef421', X'686f737420372f343731312f6f726465727309636166c3a920e29895', '2026-11-26 16:26:33.994489', '2076-11-13 16:26:33.994489');
+INSERT INTO rowlock_latch (`kind`, `key`, `id`, `generation`, `parties`, `state`, `ended`, `made_at`, `expires_at`) VALUES (0, X'696d706f7274', X'57a08d531d4b2fba0800216c4a2b8f35', 1, 3, 0, 0, '2026-11-26 16:26:34.010472', '2076-11-13 16:26:34.010934');
+INSERT INTO rowlock_party (`id`, `phase`, `party`, `counted_at`, `alive_until`) VALUES (X'57a08d531d4b2fba0800216c4a2b8f35', 0, X'73686172642d31', '2026-11-26 16:26:34.011167', NULL);
 INSERT INTO rowlock_limit (`name`, `slots`, `peak`, `generation`) VALUES (X'73656d6170686f72652f7265706f727473', 2, 3, 2);
-INSERT INTO rowlock_forced (`key`, `at`, `id`, `actor`, `reason`, `asked`, `owner`, `token`, `note`, `raised`) VALUES (X'74616b656e2061776179', '2026-11-26 09:52:44.641914', X'1f58b9145b24d108d7ac38887338b3ea', X'616461406f707309726f6f74403132372e302e302e31', X'737475636b2073696e636520467269646179', 0, X'9c05ce79d0bfe037953b11f168069e5a', 1, X'686f737420372f343731312f6f726465727309636166c3a920e29895', 2);
-INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 09:52:44.642706', 1, X'7472616365642000ff', X'6772616e746564', 7, X'd84973128c82104ddb9b0b207288b07b', X'686f73742f312f74657374096279206e69676874', 3000000, X'');
-INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 09:52:44.642706', 2, X'7472616365642000ff', X'6c6f7374', 7, X'd84973128c82104ddb9b0b207288b07b', X'686f73742f312f7465737409', 0, X'726f776c6f636b3a206c6f636b206c6f7374');
-INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 09:52:44.642706', 3, X'', X'64726f70706564', 0, X'00000000000000000000000000000000', X'', 12, X'');
+INSERT INTO rowlock_forced (`key`, `at`, `id`, `actor`, `reason`, `asked`, `owner`, `token`, `note`, `raised`) VALUES (X'74616b656e2061776179', '2026-11-26 16:26:34.019172', X'1f58b9145b24d108d7ac38887338b3ea', X'616461406f707309726f6f74403132372e302e302e31', X'737475636b2073696e636520467269646179', 0, X'9c05ce79d0bfe037953b11f168069e5a', 1, X'686f737420372f343731312f6f726465727309636166c3a920e29895', 2);
+INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 16:26:34.020011', 1, X'7472616365642000ff', X'6772616e746564', 7, X'd84973128c82104ddb9b0b207288b07b', X'686f73742f312f74657374096279206e69676874', 3000000, X'');
+INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 16:26:34.020011', 2, X'7472616365642000ff', X'6c6f7374', 7, X'd84973128c82104ddb9b0b207288b07b', X'686f73742f312f7465737409', 0, X'726f776c6f636b3a206c6f636b206c6f7374');
+INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 16:26:34.020011', 3, X'', X'64726f70706564', 0, X'00000000000000000000000000000000', X'', 12, X'');
 INSERT INTO rowlock_meta (name, start, since) SELECT 'era/of the writer', 0, since FROM rowlock_meta WHERE name = 'eras';

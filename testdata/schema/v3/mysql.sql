@@ -1,13 +1,14 @@
 -- The tables of schema version 3 on mysql, and rows that the code of that version has written.
 -- Written by: go test ./internal/upgrade -run TestDump -dump
 
--- MySQL cannot roll back a CREATE TABLE: each statement here may find its work done, and leaves it as it is.
+-- MySQL cannot roll back a CREATE TABLE: each statement here may find its work done, and leaves it
+-- as it is.
 --
--- A row for each key that was locked and has not been reaped since. All text is bytes: in a character set, keys that differ
--- in case or in blanks at the end can be one. There is no index but the primary key, or every renewal would write it too.
--- Times are UTC.
--- No CHECK: each write of a row would pay for it. Statements that grant ask for a token that is not
--- negative, and a reader of a row proves the rest.
+-- A row for each key that was locked and has not been reaped since. All text is bytes: in a
+-- character set, keys that differ in case or in blanks at the end can be one. There is no index but
+-- the primary key, or every renewal would write it too. Times are UTC. No CHECK: each write of a
+-- row would pay for it. Statements that grant ask for a token that is not negative, and a reader of
+-- a row proves the rest.
 CREATE TABLE IF NOT EXISTS `rowlock` (
     `key`       VARBINARY(255) NOT NULL PRIMARY KEY,
     owner       BINARY(16)     NULL,
@@ -15,10 +16,11 @@ CREATE TABLE IF NOT EXISTS `rowlock` (
     token       BIGINT         NOT NULL,
     acquired_at DATETIME(6)    NOT NULL,
     expires_at  DATETIME(6)    NOT NULL,
-    home        SMALLINT       NOT NULL DEFAULT 0
+    placement   SMALLINT       NOT NULL DEFAULT 0
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises before it deletes.
+-- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises
+-- before it deletes.
 CREATE TABLE IF NOT EXISTS `rowlock_floor` (
     bucket SMALLINT NOT NULL PRIMARY KEY,
     floor  BIGINT   NOT NULL
@@ -28,8 +30,9 @@ INSERT IGNORE INTO `rowlock_floor` (bucket, floor)
 WITH RECURSIVE buckets (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM buckets WHERE n < 255)
 SELECT n, 0 FROM buckets;
 
--- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row without rank for each process
--- that wants to be told when a key comes free. Nothing here is needed for safety: who owns a key stands in `rowlock` alone.
+-- Who waits: a ticket for each waiter of a fair client, in order of rank and then ticket, and a row
+-- without rank for each process that wants to be told when a key comes free. Nothing here is needed
+-- for safety: who owns a key stands in `rowlock` alone.
 CREATE TABLE IF NOT EXISTS `rowlock_queue` (
     `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
     waiter      BINARY(16)     NOT NULL,
@@ -41,10 +44,11 @@ CREATE TABLE IF NOT EXISTS `rowlock_queue` (
     PRIMARY KEY (`key`, waiter)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- What waits while it holds something: a row for each lease that a chain holds, and one with token 0 for each key that it waits for,
--- with the token that the key had then. A cycle of such chains waits for ever. Nothing here is needed for safety.
+-- What waits while it holds something: a row for each lease that a caller holds, and one with token
+-- 0 for each key that it waits for, with the token that the key had then. A cycle of such callers
+-- waits for ever. Nothing here is needed for safety.
 CREATE TABLE IF NOT EXISTS `rowlock_wait` (
-    chain       BINARY(16)     NOT NULL,
+    caller      BINARY(16)     NOT NULL,
     `key`       VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
     token       BIGINT         NOT NULL CHECK (token >= 0),
     awaits      BIGINT         NOT NULL DEFAULT 0,
@@ -52,7 +56,7 @@ CREATE TABLE IF NOT EXISTS `rowlock_wait` (
     note        VARBINARY(384) NOT NULL DEFAULT '',
     since       DATETIME(6)    NOT NULL,
     alive_until DATETIME(6)    NOT NULL,
-    PRIMARY KEY (chain, `key`, token),
+    PRIMARY KEY (caller, `key`, token),
     INDEX (`key`, token)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
@@ -75,8 +79,8 @@ CREATE TABLE IF NOT EXISTS `rowlock_forced` (
 
 -- Settings, and the eras of these tables: a row for each server incarnation that a client has met,
 -- named era/ and the incarnation, with the token that every token of the era is above and the time
--- when it began. The row eras is none of them: a client locks it to begin an era, before anything is
--- granted by an incarnation that is not here.
+-- when it began. The row eras is none of them: a client locks it to begin an era, before anything
+-- is granted by an incarnation that is not here.
 CREATE TABLE IF NOT EXISTS `rowlock_meta` (
     name  VARBINARY(255) NOT NULL PRIMARY KEY,
     value VARBINARY(255) NOT NULL DEFAULT '',
@@ -97,13 +101,13 @@ INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version', '3');
 -- the group as its owner and never expires. Only its own member changes a row here. The group of 16
 -- zero bytes has those that wait for such a key exclusively.
 CREATE TABLE IF NOT EXISTS `rowlock_member` (
-    `key`      VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
-    team       BINARY(16)     NOT NULL,
-    owner      BINARY(16)     NOT NULL,
-    note       VARBINARY(384) NOT NULL DEFAULT '',
-    joined_at  DATETIME(6)    NOT NULL,
-    expires_at DATETIME(6)    NOT NULL,
-    PRIMARY KEY (`key`, team, owner)
+    `key`        VARBINARY(255) NOT NULL CHECK (LENGTH(`key`) BETWEEN 1 AND 255),
+    reader_group BINARY(16)     NOT NULL,
+    owner        BINARY(16)     NOT NULL,
+    note         VARBINARY(384) NOT NULL DEFAULT '',
+    joined_at    DATETIME(6)    NOT NULL,
+    expires_at   DATETIME(6)    NOT NULL,
+    PRIMARY KEY (`key`, reader_group, owner)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- Limits of semaphores. Their slots are rows of `rowlock` under the name, a slash and three digits.
@@ -200,40 +204,40 @@ INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('compatible_from/trace',
 INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version/trace', '3');
 
 
-UPDATE rowlock_meta SET value = '21248e09-e97f-11f1-a0ca-02fc00000001' WHERE name = 'instance';
+UPDATE rowlock_meta SET value = '25167653-e9b6-11f1-9681-02fc00000001' WHERE name = 'instance';
 UPDATE rowlock_floor SET floor = 5001 WHERE bucket = 218;
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'00ff', X'06eb7d6a69ee19e5fbdf749018d3d2ab', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:45.790366', '2076-11-13 09:52:45.790366', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'61', NULL, X'', 1, '2026-11-26 09:52:45.800615', '2026-11-26 09:52:45.802026', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6120', X'6583dcd6056fd32aadd0d2d0be920de9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:45.784446', '2076-11-13 09:52:45.784446', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6261636b', NULL, X'', 2199023255552, '2026-11-26 09:52:45.811431', '2026-11-26 09:52:45.818302', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6279207472616e73616374696f6e', X'51b9ca7b38b58494d81ef214ddb46faa', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:46.032592', '2076-11-13 09:52:46.032592', -1);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'65787069726564', X'fa64ea1e82e1206f828ab2a02917c7e9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:45.806133', '2026-11-26 09:52:45.807133', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'66616972', X'1869c9d2a11e8ecde889aa06a8114033', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:45.856221', '2076-11-13 09:52:45.856221', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'66726565', NULL, X'', 1, '2026-11-26 09:52:45.798118', '2026-11-26 09:52:45.799185', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'68656c64', X'c20dea4d876b5b8fb0a1814b43017030', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:45.779696', '2076-11-13 09:52:45.781145', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b', X'767527047c4621915da44b8a2aa3165e', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:45.791844', '2076-11-13 09:52:45.791844', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'6d6f766564', NULL, X'', 1099511627776, '2026-11-26 09:52:45.807517', '2026-11-26 09:52:45.809943', 1);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'73656d6170686f72652f7265706f7274732f303032', X'41d6d5322a9b546a16bdf2213c7e4b01', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:45.999685', '2076-11-13 09:52:45.999685', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 09:52:45.882554', '9999-01-01 00:00:00.000000', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'7370656e74', NULL, X'', 9223372036853727231, '2026-11-26 09:52:45.850986', '2026-11-26 09:52:45.854698', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `home`) VALUES (X'74616b656e2061776179', NULL, X'', 2, '2026-11-26 09:52:46.008294', '2026-11-26 09:52:46.019210', 0);
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'19ed40bf62c399b8492efda5b9a9184b', 12, NULL, X'', 0, '2076-11-13 09:52:45.861060');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'28a3a5e81d1e89f0efc70b63bf717b92', 11, 1795686715860330, X'686f737420372f343731312f6f72646572730964656164', 1000, '2026-11-26 09:52:45.861330');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'a7937b64b8caa58f03721bb6bacf5c78', 9, 1795686755858174, X'686f737420372f343731312f6f7264657273096669727374', 1576800000000000, '2076-11-13 09:52:45.858174');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'f9d37c23fcc0f03c15a86aba71dce01d', 10, 1795686665859677, X'686f737420372f343731312f6f726465727309757267656e74', 1576800000000000, '2076-11-13 09:52:45.859677');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'68656c64', X'19ed40bf62c399b8492efda5b9a9184b', 13, NULL, X'', 0, '2076-11-13 09:52:45.861060');
-INSERT INTO rowlock_hold (`key`, `made_at`) VALUES (X'6279207472616e73616374696f6e', '2026-11-26 09:52:46.028767');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'6368617267652f37', X'd3522d1c8693efc06b97dffd9aa7e5d96e5e9a211c458825de71fd2a1d37f845', X'00ff646f6e6520e29895', '2026-11-26 09:52:45.862976', '2076-11-13 09:52:45.862976');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'61636d65', X'6368617267652f37', X'', NULL, '2026-11-26 09:52:45.866505', '2076-11-13 09:52:45.866505');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'65787069726564', X'', X'6f6c64', '2026-11-26 09:52:45.876420', '2026-11-26 09:52:44.881291');
-INSERT INTO rowlock_member (`key`, `team`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'00000000000000000000000000000000', X'b93006774cbdd4b299389a03ac3d88c3', X'', '2026-11-26 09:52:45.910430', '2076-11-13 09:52:45.910430');
-INSERT INTO rowlock_member (`key`, `team`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'16367aacb67a4a017c8da8ab95682ccb', X'686f737420372f343731312f6f726465727309636166c3a920e29895', '2026-11-26 09:52:45.904920', '2076-11-13 09:52:45.904920');
-INSERT INTO rowlock_member (`key`, `team`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'a4d26868017c0ccffe2efe50944ef421', X'686f737420372f343731312f6f726465727309636166c3a920e29895', '2026-11-26 09:52:45.899846', '2076-11-13 09:52:45.899846');
-INSERT INTO rowlock_latch (`kind`, `key`, `id`, `generation`, `parties`, `state`, `ended`, `made_at`, `expires_at`) VALUES (0, X'696d706f7274', X'8d781a9adc174e260f2de0cfbb025826', 1, 3, 0, 0, '2026-11-26 09:52:45.980208', '2076-11-13 09:52:45.984287');
-INSERT INTO rowlock_party (`id`, `phase`, `party`, `counted_at`, `alive_until`) VALUES (X'8d781a9adc174e260f2de0cfbb025826', 0, X'73686172642d31', '2026-11-26 09:52:45.985025', NULL);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'00ff', X'06eb7d6a69ee19e5fbdf749018d3d2ab', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.230555', '2076-11-13 16:26:34.230555', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'61', NULL, X'', 1, '2026-11-26 16:26:34.233078', '2026-11-26 16:26:34.233494', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6120', X'6583dcd6056fd32aadd0d2d0be920de9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.229819', '2076-11-13 16:26:34.229819', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6261636b', NULL, X'', 2199023255552, '2026-11-26 16:26:34.236355', '2026-11-26 16:26:34.237360', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6279207472616e73616374696f6e', X'51b9ca7b38b58494d81ef214ddb46faa', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.284626', '2076-11-13 16:26:34.284626', -1);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'65787069726564', X'fa64ea1e82e1206f828ab2a02917c7e9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.234189', '2026-11-26 16:26:34.235189', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'66616972', X'1869c9d2a11e8ecde889aa06a8114033', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.240560', '2076-11-13 16:26:34.240560', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'66726565', NULL, X'', 1, '2026-11-26 16:26:34.231933', '2026-11-26 16:26:34.232317', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'68656c64', X'c20dea4d876b5b8fb0a1814b43017030', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.228528', '2076-11-13 16:26:34.228941', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b', X'767527047c4621915da44b8a2aa3165e', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.231236', '2076-11-13 16:26:34.231236', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6d6f766564', NULL, X'', 1099511627776, '2026-11-26 16:26:34.234888', '2026-11-26 16:26:34.235633', 1);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'73656d6170686f72652f7265706f7274732f303032', X'41d6d5322a9b546a16bdf2213c7e4b01', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.274610', '2076-11-13 16:26:34.274610', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.248484', '9999-01-01 00:00:00.000000', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'7370656e74', NULL, X'', 9223372036853727231, '2026-11-26 16:26:34.239407', '2026-11-26 16:26:34.239876', 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'74616b656e2061776179', NULL, X'', 2, '2026-11-26 16:26:34.276222', '2026-11-26 16:26:34.278703', 0);
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'19ed40bf62c399b8492efda5b9a9184b', 12, NULL, X'', 0, '2076-11-13 16:26:34.243203');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'28a3a5e81d1e89f0efc70b63bf717b92', 11, 1795710344242703, X'686f737420372f343731312f6f72646572730964656164', 1000, '2026-11-26 16:26:34.243703');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'a7937b64b8caa58f03721bb6bacf5c78', 9, 1795710384241277, X'686f737420372f343731312f6f7264657273096669727374', 1576800000000000, '2076-11-13 16:26:34.241277');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'f9d37c23fcc0f03c15a86aba71dce01d', 10, 1795710294242038, X'686f737420372f343731312f6f726465727309757267656e74', 1576800000000000, '2076-11-13 16:26:34.242038');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'68656c64', X'19ed40bf62c399b8492efda5b9a9184b', 13, NULL, X'', 0, '2076-11-13 16:26:34.243203');
+INSERT INTO rowlock_hold (`key`, `made_at`) VALUES (X'6279207472616e73616374696f6e', '2026-11-26 16:26:34.283557');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'6368617267652f37', X'd3522d1c8693efc06b97dffd9aa7e5d96e5e9a211c458825de71fd2a1d37f845', X'00ff646f6e6520e29895', '2026-11-26 16:26:34.243896', '2076-11-13 16:26:34.243896');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'61636d65', X'6368617267652f37', X'', NULL, '2026-11-26 16:26:34.245641', '2076-11-13 16:26:34.245640');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'65787069726564', X'', X'6f6c64', '2026-11-26 16:26:34.246920', '2026-11-26 16:26:33.247812');
+INSERT INTO rowlock_member (`key`, `reader_group`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'00000000000000000000000000000000', X'b93006774cbdd4b299389a03ac3d88c3', X'', '2026-11-26 16:26:34.251408', '2076-11-13 16:26:34.251408');
+INSERT INTO rowlock_member (`key`, `reader_group`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'16367aacb67a4a017c8da8ab95682ccb', X'686f737420372f343731312f6f726465727309636166c3a920e29895', '2026-11-26 16:26:34.250508', '2076-11-13 16:26:34.250508');
+INSERT INTO rowlock_member (`key`, `reader_group`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'a4d26868017c0ccffe2efe50944ef421', X'686f737420372f343731312f6f726465727309636166c3a920e29895', '2026-11-26 16:26:34.249604', '2076-11-13 16:26:34.249604');
+INSERT INTO rowlock_latch (`kind`, `key`, `id`, `generation`, `parties`, `state`, `ended`, `made_at`, `expires_at`) VALUES (0, X'696d706f7274', X'b5cc9f36b2e7c5100e432b9e4da1df29', 1, 3, 0, 0, '2026-11-26 16:26:34.268425', '2076-11-13 16:26:34.269271');
+INSERT INTO rowlock_party (`id`, `phase`, `party`, `counted_at`, `alive_until`) VALUES (X'b5cc9f36b2e7c5100e432b9e4da1df29', 0, X'73686172642d31', '2026-11-26 16:26:34.269944', NULL);
 INSERT INTO rowlock_limit (`name`, `slots`, `peak`, `generation`) VALUES (X'73656d6170686f72652f7265706f727473', 2, 3, 2);
-INSERT INTO rowlock_forced (`key`, `at`, `id`, `actor`, `reason`, `asked`, `owner`, `token`, `note`, `raised`) VALUES (X'74616b656e2061776179', '2026-11-26 09:52:46.020235', X'1f58b9145b24d108d7ac38887338b3ea', X'616461406f707309726f6f74403132372e302e302e31', X'737475636b2073696e636520467269646179', 0, X'9c05ce79d0bfe037953b11f168069e5a', 1, X'686f737420372f343731312f6f726465727309636166c3a920e29895', 2);
-INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 09:52:46.024084', 1, X'7472616365642000ff', X'6772616e746564', 7, X'd84973128c82104ddb9b0b207288b07b', X'686f73742f312f74657374096279206e69676874', 3000000, X'');
-INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 09:52:46.024084', 2, X'7472616365642000ff', X'6c6f7374', 7, X'd84973128c82104ddb9b0b207288b07b', X'686f73742f312f7465737409', 0, X'726f776c6f636b3a206c6f636b206c6f7374');
-INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 09:52:46.024084', 3, X'', X'64726f70706564', 0, X'00000000000000000000000000000000', X'', 12, X'');
+INSERT INTO rowlock_forced (`key`, `at`, `id`, `actor`, `reason`, `asked`, `owner`, `token`, `note`, `raised`) VALUES (X'74616b656e2061776179', '2026-11-26 16:26:34.279325', X'1f58b9145b24d108d7ac38887338b3ea', X'616461406f707309726f6f74403132372e302e302e31', X'737475636b2073696e636520467269646179', 0, X'9c05ce79d0bfe037953b11f168069e5a', 1, X'686f737420372f343731312f6f726465727309636166c3a920e29895', 2);
+INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 16:26:34.281000', 1, X'7472616365642000ff', X'6772616e746564', 7, X'd84973128c82104ddb9b0b207288b07b', X'686f73742f312f74657374096279206e69676874', 3000000, X'');
+INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 16:26:34.281000', 2, X'7472616365642000ff', X'6c6f7374', 7, X'd84973128c82104ddb9b0b207288b07b', X'686f73742f312f7465737409', 0, X'726f776c6f636b3a206c6f636b206c6f7374');
+INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 16:26:34.281000', 3, X'', X'64726f70706564', 0, X'00000000000000000000000000000000', X'', 12, X'');
 INSERT INTO rowlock_meta (name, start, since) SELECT 'era/of the writer', 0, since FROM rowlock_meta WHERE name = 'eras';

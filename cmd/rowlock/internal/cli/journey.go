@@ -27,12 +27,12 @@ type journey struct {
 type arrival struct {
 	Key string `json:"key"`
 	// Outcome is moved, already, held, half (a move that another process must complete) or
-	// elsewhere (the row names a home that is neither the table nor the cluster).
-	Outcome string `json:"outcome"`
-	Home    string `json:"home"` // where the key is now
-	Epoch   int64  `json:"epoch"`
-	Holder  string `json:"holder,omitempty"`
-	Note    string `json:"note,omitempty"`
+	// elsewhere (the row names a placement that is neither the table nor the cluster).
+	Outcome   string `json:"outcome"`
+	Placement string `json:"placement"` // where the key is now
+	Epoch     int64  `json:"epoch"`
+	Holder    string `json:"holder,omitempty"`
+	Note      string `json:"note,omitempty"`
 }
 
 // there reports whether the key is where it was to go.
@@ -54,12 +54,12 @@ func (j *journey) take(ctx context.Context, key string) (arrival, error) {
 		}
 		if holder.Held && left <= 0 {
 			identity, note := lease.SplitNote(holder.Note)
-			return arrival{keytext.Show(key), "held", home(row.Home), lease.Epoch(row.Token), identity, note}, nil
+			return arrival{keytext.Show(key), "held", placement(row.Placement), lease.Epoch(row.Token), identity, note}, nil
 		}
 		switch err := j.try(ctx, key, max(left, time.Second)); {
 		case err == nil:
 			row, _, err := j.look(ctx, key)
-			a := arrival{Key: keytext.Show(key), Outcome: "moved", Home: home(row.Home)}
+			a := arrival{Key: keytext.Show(key), Outcome: "moved", Placement: placement(row.Placement)}
 			a.Epoch = lease.Epoch(row.Token)
 			return a, err
 		case !j.again(ctx, key, row, err) || left <= 0 && !holder.Held:
@@ -70,10 +70,10 @@ func (j *journey) take(ctx context.Context, key string) (arrival, error) {
 
 // learn reads the records again if another process has moved the key since.
 func (j *journey) learn(ctx context.Context, key string, row lease.Record) (err error) {
-	if row.Home != j.home || j.cluster.Has(key, lease.Epoch(row.Token)) {
+	if row.Placement != j.placement || j.cluster.Has(key, lease.Epoch(row.Token)) {
 		return nil
 	}
-	j.cluster.List, err = cluster.Compare(ctx, j.table, j.cluster.Cluster, j.home, []string{key})
+	j.cluster.List, err = cluster.Compare(ctx, j.table, j.cluster.Cluster, j.placement, []string{key})
 	return err
 }
 
@@ -92,7 +92,7 @@ func (j *journey) try(ctx context.Context, key string, limit time.Duration) erro
 func (j *journey) again(ctx context.Context, key string, before lease.Record, err error) bool {
 	row, found := j.row(ctx, key)
 	switch {
-	case found != nil || ctx.Err() != nil || row.Home != before.Home && !errors.Is(err, lease.ErrMoved):
+	case found != nil || ctx.Err() != nil || row.Placement != before.Placement && !errors.Is(err, lease.ErrMoved):
 		return false
 	case j.probe(ctx) != nil:
 		return false
@@ -116,7 +116,7 @@ func (j *journey) probe(ctx context.Context) error {
 // look returns the row of a key, and who holds the key, wherever it is.
 func (j *journey) look(ctx context.Context, key string) (row, holder lease.Record, err error) {
 	row, err = j.row(ctx, key)
-	if err != nil || row.Home != j.home {
+	if err != nil || row.Placement != j.placement {
 		return row, row, err
 	}
 	found, err := j.cluster.Inspect(ctx, lease.Filter{Keys: []string{key}, Limit: 1})
@@ -139,13 +139,13 @@ func (j *journey) row(ctx context.Context, key string) (lease.Record, error) {
 // key opens its epoch in the cluster, or a bridge of the application: this command may have been
 // given another --etcd-prefix, where that epoch must not be open.
 func (j *journey) standing(key string, row lease.Record) arrival {
-	a := arrival{Key: keytext.Show(key), Home: home(row.Home), Epoch: lease.Epoch(row.Token)}
-	inTable := row.Home == lease.HomeTable || row.Home == lease.HomeTransaction
+	a := arrival{Key: keytext.Show(key), Placement: placement(row.Placement), Epoch: lease.Epoch(row.Token)}
+	inTable := row.Placement == lease.PlacementTable || row.Placement == lease.PlacementTransaction
 	switch {
 	case inTable && j.back:
 		a.Outcome = "already"
 	case inTable:
-	case row.Home != j.home:
+	case row.Placement != j.placement:
 		a.Outcome = "elsewhere"
 	case !j.cluster.Has(key, a.Epoch):
 		a.Outcome = "half"
@@ -159,9 +159,9 @@ func (p *program) printArrival(a arrival) error {
 	if p.out.IsJSON() {
 		return p.out.JSON(a)
 	}
-	place := "the " + a.Home
-	if a.Home != home(lease.HomeTable) {
-		place = a.Home + ", in epoch " + strconv.FormatInt(a.Epoch, 10)
+	place := "the " + a.Placement
+	if a.Placement != placement(lease.PlacementTable) {
+		place = a.Placement + ", in epoch " + strconv.FormatInt(a.Epoch, 10)
 	}
 	switch a.Outcome {
 	case "moved":
@@ -176,7 +176,7 @@ func (p *program) printArrival(a arrival) error {
 			"the application for it completes the move, unless --etcd-prefix is another than the application's",
 			a.Key, place)
 	case "elsewhere":
-		p.out.Line("%s is in %s: give that as --home, with its cluster", a.Key, place)
+		p.out.Line("%s is in %s: give that as --placement, with its cluster", a.Key, place)
 	}
 	return nil
 }

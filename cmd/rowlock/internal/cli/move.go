@@ -18,13 +18,13 @@ import (
 
 // moving is what move and recall are told.
 type moving struct {
-	etcd cluster.Etcd
-	home int
-	wait time.Duration
-	back bool
+	etcd      cluster.Etcd
+	placement int
+	wait      time.Duration
+	back      bool
 }
 
-const lastHome = 32766 // of paxosbridge.Config
+const lastPlacement = 32766 // of paxosbridge.Config
 
 func (p *program) move() *cobra.Command {
 	return p.moves(&moving{}, &cobra.Command{
@@ -36,7 +36,7 @@ Move keys out of the table, into the etcd cluster of an application that has a b
 released. Tokens go on growing. The bridge moves a key back when it is cool, unless its Pin says
 that the key stays.
 
-Give --etcd, --etcd-prefix and --home as the application has them. Endpoints and files can be set as
+Give --etcd, --etcd-prefix and --placement as the application has them. Endpoints and files can be set as
 for etcdctl: ETCDCTL_CACERT, ETCDCTL_CERT, ETCDCTL_KEY, ETCDCTL_USER, ETCDCTL_PASSWORD.
 
 The exit code is 1 if a key was not moved, because it was held for all of --wait for example.`),
@@ -53,7 +53,7 @@ Move keys back to the table, from the etcd cluster of an application that has a 
 released. Tokens go on growing. The bridge moves a key out again if it is hot, unless its Pin says
 that the key stays.
 
-Give --etcd, --etcd-prefix and --home as the application has them. Endpoints and files can be set as
+Give --etcd, --etcd-prefix and --placement as the application has them. Endpoints and files can be set as
 for etcdctl: ETCDCTL_CACERT, ETCDCTL_CERT, ETCDCTL_KEY, ETCDCTL_USER, ETCDCTL_PASSWORD.
 
 The exit code is 1 if a key was not moved, because it was held for all of --wait for example.`),
@@ -82,7 +82,7 @@ func (p *program) moves(m *moving, c *cobra.Command) *cobra.Command {
 	flags.Lookup("user").DefValue = "" // it may have a password
 	m.etcd.Password = os.Getenv("ETCDCTL_PASSWORD")
 	flags.DurationVar(&m.etcd.Timeout, "timeout", 5*time.Second, "how long a call to etcd may take")
-	flags.IntVar(&m.home, "home", 1, "the application's paxosbridge.Config.Home")
+	flags.IntVar(&m.placement, "placement", 1, "the application's paxosbridge.Config.Placement")
 	flags.DurationVar(&m.wait, "wait", 10*time.Second, "how long to wait for the holder of each key")
 	return p.listed(c)
 }
@@ -92,9 +92,9 @@ func (m *moving) check(texts []string) (keys []string, err error) {
 		return nil, err
 	}
 	switch {
-	case m.home < 1 || m.home > lastHome:
-		return nil, usage("--home %d must be 1 to %d: write the application's paxosbridge.Config.Home",
-			m.home, lastHome)
+	case m.placement < 1 || m.placement > lastPlacement:
+		return nil, usage("--placement %d must be 1 to %d: write the application's paxosbridge.Config.Placement",
+			m.placement, lastPlacement)
 	case m.wait < 0:
 		return nil, usage("--wait %s is negative: write 0 to move free keys only", m.wait)
 	}
@@ -152,17 +152,17 @@ func (p *program) moveKeys(ctx context.Context, m *moving, texts []string) error
 func (p *program) journey(
 	ctx context.Context, m *moving, table paxosbridge.Table, keys []string,
 ) (*journey, func(), error) {
-	etcd, end, err := m.etcd.Dial(ctx, seam.Claim(table, m.home))
+	etcd, end, err := m.etcd.Dial(ctx, seam.Claim(table, m.placement))
 	if err != nil {
 		return nil, nil, err
 	}
 	named := &cluster.Named{Cluster: etcd}
-	if named.List, err = cluster.Compare(ctx, table, etcd, m.home, keys); err != nil {
+	if named.List, err = cluster.Compare(ctx, table, etcd, m.placement, keys); err != nil {
 		end()
 		return nil, nil, err
 	}
 	bridge, err := paxosbridge.New(ctx, table, named, &paxosbridge.Config{
-		Home: m.home, Every: -1, Refresh: 24 * time.Hour, MoveTimeout: m.etcd.Timeout, Logger: p.logger(),
+		Placement: m.placement, Every: -1, Refresh: 24 * time.Hour, MoveTimeout: m.etcd.Timeout, Logger: p.logger(),
 	})
 	if err != nil {
 		end()

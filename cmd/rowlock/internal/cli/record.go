@@ -20,8 +20,9 @@ type record struct {
 	Remaining float64     `json:"remaining_seconds"`
 	Shared    bool        `json:"shared,omitempty"`
 	Members   int         `json:"members,omitempty"`
-	Home      string      `json:"home"`
-	// Corrupt says what is wrong with a row that cannot be read. The other fields are what could be.
+	Placement string      `json:"placement"`
+	// Corrupt says what is wrong with a row that cannot be read. The other fields are what could
+	// be.
 	Corrupt string `json:"corrupt,omitempty"`
 }
 
@@ -30,7 +31,7 @@ func recordOf(r lease.Record) record {
 	out := record{
 		Key: keytext.Show(r.Key), Held: r.Held, Holder: identity, Note: note, Token: r.Token,
 		Age: r.Age.Seconds(), Remaining: r.Remaining.Seconds(),
-		Shared: r.Shared, Members: r.Members, Home: home(r.Home),
+		Shared: r.Shared, Members: r.Members, Placement: placement(r.Placement),
 	}
 	if !r.Owner.IsZero() {
 		out.Owner = r.Owner.String()
@@ -41,11 +42,11 @@ func recordOf(r lease.Record) record {
 	return out
 }
 
-func home(n int) string {
+func placement(n int) string {
 	switch n {
-	case lease.HomeTable:
+	case lease.PlacementTable:
 		return "table"
-	case lease.HomeTransaction:
+	case lease.PlacementTransaction:
 		return "transaction"
 	}
 	return "cluster " + strconv.Itoa(n)
@@ -69,8 +70,8 @@ func recordRow(r lease.Record) []string {
 	switch {
 	case r.Err != nil:
 		row[1], row[3], row[4] = "(corrupt) "+row[1], "-", "-"
-	case r.Home != lease.HomeTable:
-		row[1], row[4] = "("+home(r.Home)+")", "-"
+	case r.Placement != lease.PlacementTable:
+		row[1], row[4] = "("+placement(r.Placement)+")", "-"
 	case !r.Held && r.Owner.IsZero():
 		row[1], row[4] = "(free)", "-"
 	case !r.Held:

@@ -67,8 +67,8 @@ func (p *program) print(r lease.Record) {
 	switch {
 	case r.Err != nil:
 		state = "corrupt: " + listing.Plain(r.Err.Error())
-	case r.Home != lease.HomeTable:
-		state = "moved to the " + home(r.Home)
+	case r.Placement != lease.PlacementTable:
+		state = "moved to the " + placement(r.Placement)
 	case r.Owner.IsZero():
 		state = "free"
 	case !r.Held:

@@ -56,7 +56,7 @@ func waitersOf(all []waitlist.Waiter) []waiter {
 		if w.Kind == "queue" {
 			out[i].Position = i + 1
 		}
-		if w.Kind == "chain" {
+		if w.Kind == "caller" {
 			out[i].Waited = &waited
 		} else {
 			out[i].Alive = &alive
@@ -110,7 +110,7 @@ func (p *program) printWaiters(found []waitlist.Waiter) error {
 		if w.Kind == "queue" {
 			rows[i][0] = strconv.Itoa(i + 1)
 		}
-		if w.Kind == "chain" {
+		if w.Kind == "caller" {
 			rows[i][4] = "waits for " + listing.Span(w.Waited)
 		}
 	}

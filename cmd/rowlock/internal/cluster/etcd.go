@@ -105,8 +105,8 @@ func (e *Etcd) isOf(ctx context.Context, client *clientv3.Client, owner string) 
 		return fmt.Errorf("%w: no bridge has ever used --etcd-prefix %q in this cluster: check it and --etcd, "+
 			"and start the application first", lease.ErrConfig, e.Prefix)
 	case len(claim.Kvs) > 0 && string(claim.Kvs[0].Value) != owner:
-		return fmt.Errorf("%w: --etcd-prefix %q belongs to the tables %q, and these are %q (home, instance, "+
-			"prefix): check --etcd, --etcd-prefix, --home and --dsn", lease.ErrConfig, e.Prefix,
+		return fmt.Errorf("%w: --etcd-prefix %q belongs to the tables %q, and these are %q (placement, instance, "+
+			"prefix): check --etcd, --etcd-prefix, --placement and --dsn", lease.ErrConfig, e.Prefix,
 			claim.Kvs[0].Value, owner)
 	}
 	return nil

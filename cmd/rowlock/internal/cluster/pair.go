@@ -17,14 +17,14 @@ const page = 500
 // nothing. A bridge's own audit would take that for moves that the database has forgotten, and make
 // the rows.
 func Compare(
-	ctx context.Context, table paxosbridge.Table, c paxosbridge.Cluster, home int, keys []string,
+	ctx context.Context, table paxosbridge.Table, c paxosbridge.Cluster, placement int, keys []string,
 ) (named []paxosbridge.Record, err error) {
 	for after := ""; ; {
 		records, err := c.Records(ctx, after, page)
 		if err != nil {
 			return nil, fmt.Errorf("list the cluster's records: %w", err)
 		}
-		if err := compare(ctx, table, home, records); err != nil {
+		if err := compare(ctx, table, placement, records); err != nil {
 			return nil, err
 		}
 		for _, r := range records {
@@ -40,7 +40,7 @@ func Compare(
 }
 
 func compare(
-	ctx context.Context, table paxosbridge.Table, home int, records []paxosbridge.Record,
+	ctx context.Context, table paxosbridge.Table, placement int, records []paxosbridge.Record,
 ) error {
 	// The row of a sealed record may have been swept since the key came back, and an even epoch was
 	// opened by no bridge.
@@ -63,7 +63,7 @@ func compare(
 		rows[row.Key] = row
 	}
 	for _, r := range open {
-		if err := fits(r, rows[r.Key], home); err != nil {
+		if err := fits(r, rows[r.Key], placement); err != nil {
 			return err
 		}
 	}
@@ -72,15 +72,15 @@ func compare(
 
 // fits compares an open record with its row, which was read later, and is zero if there is none. A
 // row of a later epoch is of a move that came between, or of one that is half done.
-func fits(r paxosbridge.Record, row lease.Record, home int) error {
+func fits(r paxosbridge.Record, row lease.Record, placement int) error {
 	switch epoch := lease.Epoch(row.Token); {
 	case epoch < r.Epoch:
 		return fmt.Errorf("%w: the cluster has %s open in epoch %d, and its row is in epoch %d: check "+
 			"--etcd, --etcd-prefix and --dsn; if the database was restored, the application's bridge repairs "+
 			"this within a minute", lease.ErrConfig, keytext.Show(r.Key), r.Epoch, epoch)
-	case epoch == r.Epoch && row.Home != home:
-		return fmt.Errorf("%w: --home %d: the row of %s names home %d", lease.ErrConfig, home,
-			keytext.Show(r.Key), row.Home)
+	case epoch == r.Epoch && row.Placement != placement:
+		return fmt.Errorf("%w: --placement %d: the row of %s names placement %d", lease.ErrConfig, placement,
+			keytext.Show(r.Key), row.Placement)
 	}
 	return nil
 }

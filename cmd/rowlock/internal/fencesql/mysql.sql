@@ -2,11 +2,11 @@
 -- It locks the row until the transaction ends. If the row is another holder's, it reads a subquery
 -- with two rows where one is allowed, and the server answers with error 1242: roll back.
 SELECT CASE WHEN (SELECT count(*) FROM rowlock WHERE `key` = x'@key' AND owner = x'@owner'
-    AND token = @token AND home = 0 FOR UPDATE) = 1 THEN 'held'
+    AND token = @token AND placement = 0 FOR UPDATE) = 1 THEN 'held'
   ELSE (SELECT concat('@name: fenced: roll back', name) FROM rowlock_meta) END AS lock_is;
 
 -- name: extend
 -- An extended lease counts from the commit on.
 UPDATE rowlock SET expires_at = greatest(expires_at, UTC_TIMESTAMP(6) + INTERVAL @ttl MICROSECOND)
-WHERE `key` = x'@key' AND owner = x'@owner' AND token = @token AND home = 0
+WHERE `key` = x'@key' AND owner = x'@owner' AND token = @token AND placement = 0
   AND expires_at > UTC_TIMESTAMP(6);

@@ -12,7 +12,7 @@ SELECT `rank` IS NOT NULL AS queued, LEFT(note, 384),
 FROM rowlock_queue WHERE `key` = ? AND alive_until > UTC_TIMESTAMP(6)
 ORDER BY `rank` IS NULL, `rank`, ticket LIMIT ?;
 
--- name: waiting-chains
+-- name: waiting-callers
 SELECT LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)) AS waited
 FROM rowlock_wait WHERE `key` = ? AND token = 0 AND alive_until > UTC_TIMESTAMP(6)
 ORDER BY since LIMIT ?;

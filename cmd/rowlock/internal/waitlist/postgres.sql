@@ -13,7 +13,7 @@ SELECT rank IS NOT NULL AS queued, left(note, 384),
 FROM rowlock_queue WHERE key = $1 AND alive_until > clock_timestamp()
 ORDER BY rank IS NULL, rank, ticket LIMIT $2;
 
--- name: waiting-chains
+-- name: waiting-callers
 SELECT left(note, 384), CASE WHEN isfinite(since)
     THEN (extract(epoch FROM clock_timestamp() - since) * 1000000)::bigint END AS waited
 FROM rowlock_wait WHERE key = $1 AND token = 0 AND alive_until > clock_timestamp()

@@ -12,7 +12,7 @@ SELECT rank IS NOT NULL AS queued, substr(note, 1, 384),
 FROM rowlock_queue WHERE key = ? AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 ORDER BY rank IS NULL, rank, ticket LIMIT ?;
 
--- name: waiting-chains
+-- name: waiting-callers
 SELECT substr(note, 1, 384), (CAST(unixepoch('subsec') * 1000 AS INTEGER) - since) * 1000 AS waited
 FROM rowlock_wait WHERE key = ? AND token = 0
   AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)

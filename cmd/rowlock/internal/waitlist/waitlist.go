@@ -50,8 +50,8 @@ func (l *List) Keys(ctx context.Context, after string, limit int) ([]Key, error)
 // Waiter is one that waits for a key.
 type Waiter struct {
 	// Kind is "queue" for a ticket of a fair client, in the order of the queue; "process" for a
-	// process with waiters that are in no order; and "chain" for a caller that waits while it holds
-	// other keys, which may be one of the others too.
+	// process with waiters that are in no order; and "caller" for a caller that waits while it
+	// holds other keys, which may be one of the others too.
 	Kind           string
 	Identity, Note string
 	// Alive is how long the waiter is counted without another heartbeat, of a queue or process.
@@ -81,11 +81,11 @@ func (l *List) Waiters(ctx context.Context, key string) ([]Waiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	chains, err := rows(ctx, l, "waiting-chains", args, func(r *sql.Rows) (Waiter, error) {
+	chains, err := rows(ctx, l, "waiting-callers", args, func(r *sql.Rows) (Waiter, error) {
 		var note string
 		var waited int64
 		err := conn.UnlessBad(conn.ScanSQL(r, &note, &waited))
-		w := Waiter{Kind: "chain", Waited: conn.Duration(waited)}
+		w := Waiter{Kind: "caller", Waited: conn.Duration(waited)}
 		w.Identity, w.Note = lease.SplitNote(note)
 		if w.Identity == "" { // a chain has an identity and no note
 			w.Identity, w.Note = w.Note, ""

@@ -37,7 +37,7 @@ func (r *rig) held(keys ...string) (held []string) {
 
 // Keys in the table and keys in the cluster are locked together or not at all, and a call that
 // waits gets them when the last one is released, wherever it is.
-func TestKeysOfBothHomesAreLockedTogether(t *testing.T) {
+func TestKeysOfBothPlacementsAreLockedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
 		a, b := r.client(t), r.client(t)
@@ -72,8 +72,8 @@ func TestKeysOfBothHomesAreLockedTogether(t *testing.T) {
 	})
 }
 
-// Two calls with the keys of both homes in opposite orders never keep each other waiting.
-func TestCallsForKeysOfBothHomesEnd(t *testing.T) {
+// Two calls with the keys of both placements in opposite orders never keep each other waiting.
+func TestCallsForKeysOfBothPlacementsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{})
 		r.must(r.MoveOut(t.Context(), "hot", "hot"))

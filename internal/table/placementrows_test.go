@@ -7,13 +7,13 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// recalls are what a key is recalled to: the home, and an epoch that begins with token 10. What
-// becomes of it is its home and token, or "same". A row that is there has another token.
+// recalls are what a key is recalled to: the placement, and an epoch that begins with token 10.
+// What becomes of it is its placement and token, or "same". A row that is there has another token.
 var recalls = []struct {
-	set   string // "": there is no row
-	floor lease.Token
-	home  int
-	want  string
+	set       string // "": there is no row
+	floor     lease.Token
+	placement int
+	want      string
 }{
 	{"", 0, 3, "3 10"},
 	{"", 9, 3, "3 10"},
@@ -31,30 +31,30 @@ var recalls = []struct {
 	{moved + ", token = 12", 0, 0, "same"},
 }
 
-// A key is recalled in a later epoch, and a row is made only above its floor, or for another home
-// exactly at its epoch.
+// A key is recalled in a later epoch, and a row is made only above its floor, or for another
+// placement exactly at its epoch.
 func TestEachRecallDecidesForItself(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		on := sessionOf(t, e)
 		for _, c := range recalls {
 			(&grantState{set: c.set, floor: c.floor}).prepare(t, e)
-			before := homeOf(t, e)
-			_, err := on.Change(t.Context(), e.Dialect.Text("recall"), k, c.home, 10, lease.Bucket("k"))
+			before := placementOf(t, e)
+			_, err := on.Change(t.Context(), e.Dialect.Text("recall"), k, c.placement, 10, lease.Bucket("k"))
 			want := before
 			if c.want != "same" {
 				want = c.want + " nobody"
 			}
-			if got := homeOf(t, e); err != nil || got != want {
+			if got := placementOf(t, e); err != nil || got != want {
 				t.Errorf("%+v made %q, want %q; %v", c, got, want, err)
 			}
 		}
 	})
 }
 
-// homeOf is the home of k and its token, and all else if the row has an owner.
-func homeOf(t *testing.T, e *testdb.Env) (home string) {
+// placementOf is the placement of k and its token, and all else if the row has an owner.
+func placementOf(t *testing.T, e *testdb.Env) (placement string) {
 	t.Helper()
-	query := "SELECT home, token, CASE WHEN owner IS NULL AND note = '' AND expires_at <= {now}" +
+	query := "SELECT placement, token, CASE WHEN owner IS NULL AND note = '' AND expires_at <= {now}" +
 		" THEN 1 ELSE 0 END FROM {rowlock}"
 	found, err := e.DB.QueryContext(t.Context(), e.SQL(query))
 	if err != nil {
@@ -66,11 +66,11 @@ func homeOf(t *testing.T, e *testdb.Env) (home string) {
 		if err := found.Scan(&at, &token, &nobody); err != nil {
 			t.Fatal(err)
 		}
-		if home = at + " " + token + " nobody"; nobody == "0" {
+		if placement = at + " " + token + " nobody"; nobody == "0" {
 			return rowOf(t, e)
 		}
 	}
-	return home
+	return placement
 }
 
 // whileTheFloorRises runs a section, where there is no row, while another transaction raises the
@@ -95,20 +95,20 @@ func whileTheFloorRises(t *testing.T, e *testdb.Env, section string, args ...any
 func TestEachRecallWaitsForItsFloor(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		err := whileTheFloorRises(t, e, "recall", k, 0, 10, lease.Bucket("k"))
-		if got := homeOf(t, e); err != nil || got != "0 20 nobody" {
+		if got := placementOf(t, e); err != nil || got != "0 20 nobody" {
 			t.Errorf("it made %q; %v", got, err)
 		}
 	})
 }
 
-// A key that is away is fenced at its home, within its epoch, by a token that is not below the
+// A key that is away is fenced at its placement, within its epoch, by a token that is not below the
 // highest that it was fenced with.
 func TestEachFenceOfAKeyThatIsAwayDecidesForItself(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		on := sessionOf(t, e)
 		for set, want := range map[string]int{
-			"home = 3, token = 10": 1, "home = 3, token = 12": 1, "home = 3, token = 9": 0, "home = 3, token = 13": 0,
-			"home = 4, token = 12": 0, "home = 0, token = 12": 0,
+			"placement = 3, token = 10": 1, "placement = 3, token = 12": 1, "placement = 3, token = 9": 0, "placement = 3, token = 13": 0,
+			"placement = 4, token = 12": 0, "placement = 0, token = 12": 0,
 		} {
 			ready(t, e, set)
 			if n, err := rowsOf(t, on, e.Dialect.Text("fence-at"), []any{k, 3, 10, 12}); err != nil || n != want {
