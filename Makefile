@@ -25,6 +25,9 @@ covered      := $(filter-out ./bench/...,$(packages))
 # them.
 unwatched    := modernc.org/sqlite/lib modernc.org/libc modernc.org/memory regexp regexp/syntax
 race         := -race $(patsubst %,-gcflags=%=-race=false,$(unwatched))
+# Watched programs would sleep for a second before they end, a test's child processes too, lest a
+# goroutine that outlives the tests still be in a race. goleak finds such a goroutine.
+export GORACE ?= atexit_sleep_ms=10
 # Tests on servers wait for most of their time, so that two cores run more than two of them.
 at_once      := -p 3 -parallel 4
 # The last packages of the last modules take minutes, and begin first: nothing runs beside what is last.
