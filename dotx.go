@@ -284,10 +284,12 @@ func (s *section) commit(ctx context.Context, tx lease.Transaction) error {
 	if err := s.d.Marked(ctx, tx); err != nil {
 		return s.ended(err)
 	}
-	if !s.terms.keeps {
-		if err := s.locks.UnlockIn(ctx, tx); err != nil {
-			return s.ended(err)
-		}
+	leave := (*Lock).UnlockIn
+	if s.terms.keeps {
+		leave = (*Lock).unmarkIn
+	}
+	if err := s.locks.each(func(l *Lock) error { return leave(l, ctx, tx) }); err != nil {
+		return s.ended(err)
 	}
 	err := tx.Commit(ctx)
 	if s.committed = err == nil; s.committed {

@@ -116,7 +116,8 @@ func (l *Lock) FenceIn(ctx context.Context, tx lease.Runner) error {
 	var sent time.Time
 	err := l.asItIs(ctx, "Fence", tx, func(as lease.Lease) error {
 		sent = time.Now()
-		return l.h.k.store.Fence(ctx, tx, lease.RenewRequest{Lease: as, TTL: l.h.lease.TTL}, renew)
+		return l.h.k.store.Fence(ctx, tx,
+			lease.RenewRequest{Lease: as, TTL: l.h.lease.TTL, Left: time.Until(l.Deadline())}, renew)
 	})
 	if err == nil {
 		l.h.k.dog.Fenced(&l.h.lease, sent)
@@ -153,6 +154,14 @@ func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
 		l.h.k.dog.Leaving(&l.h.lease)
 	}
 	return err
+}
+
+// unmarkIn is for a transaction after which the lock goes on.
+func (l *Lock) unmarkIn(ctx context.Context, tx lease.Runner) error {
+	if l.h.lease.Shared {
+		return nil
+	}
+	return l.h.k.tx.Dialect.Unmark(ctx, tx, l.h.lease.Key)
 }
 
 // afterwards is the error of a call on a handle that has ended, or is about to.

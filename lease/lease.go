@@ -111,6 +111,9 @@ type Holder struct {
 type RenewRequest struct {
 	Lease
 	TTL time.Duration
+	// Left is at least how long the lease has yet to live, as its holder knows. A fence that finds
+	// little of it gone need not extend it.
+	Left time.Duration
 }
 
 // RenewOutcome is what became of one renewal.

@@ -76,9 +76,9 @@ STRAIGHT_JOIN rowlock AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.placement = @placement
 
 -- name: cas-fence
--- key, owner, token. Some column must change, because a driver that counts changed rows would count
--- none. It is the last digit of the time of the grant, by which nothing is decided.
-UPDATE rowlock SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND
+-- key, owner, token. As fence.
+UPDATE rowlock SET fenced_by = CONNECTION_ID(), fenced_token = token,
+  acquired_at = acquired_at + INTERVAL 1 MICROSECOND
 WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement
 
 -- name: cas-floor

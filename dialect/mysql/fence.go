@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"time"
 
@@ -9,20 +10,23 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// fence locks the row, and extends the lease in a second statement when a third of its TTL has
-// gone. One statement would use the clock of before the wait for the row.
+// fence locks and marks the row, and extends the lease in a second statement when a third of its
+// TTL has gone. One statement would use the clock of before the wait for the row.
 func (d *database) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
-	var remaining int64
+	args := []any{[]byte(r.Key), conn.Bytes(r.Owner), int64(r.Token)}
 	sent := time.Now()
-	err := tx.QueryOne(ctx, d.Text("fence"), []any{[]byte(r.Key), conn.Bytes(r.Owner), int64(r.Token)},
-		&remaining)
-	if err != nil || r.TTL <= 0 || conn.Duration(remaining)-time.Since(sent) > r.TTL-r.TTL/3 {
+	n, err := tx.Exec(ctx, d.Text("fence"), args)
+	if d.mayNotWrite(err) {
+		// The locked row is the fence; renewal goes on beside it.
+		return tx.QueryOne(ctx, d.Text("fence-lock"), args, new(int))
+	}
+	if err == nil && n == 0 {
+		err = sql.ErrNoRows
+	}
+	if err != nil || r.TTL <= 0 || r.Left-time.Since(sent) > r.TTL-r.TTL/3 {
 		return err
 	}
 	_, err = tx.Exec(ctx, d.Text("fence-extend"), []any{conn.Micros(r.TTL), []byte(r.Key)})
-	if d.mayNotWrite(err) {
-		return nil // the locked row is the fence; renewal goes on beside it
-	}
 	return err
 }
 

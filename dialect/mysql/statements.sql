@@ -291,10 +291,23 @@ WHERE r.`key` > ? AND r.`key` <= ?
 ORDER BY r.`key` LIMIT ?
 
 -- name: fence
--- key, owner, token. It may wait for another fence, and its clock is that of its beginning, so less
--- may remain than it returns.
-SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining FROM rowlock
-WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement FOR UPDATE
+-- key, owner, token. The triggers of protected tables believe the mark if it has their session's
+-- number and the row's present token, while the row has an owner: release-tx clears that in the same
+-- transaction. The mark is of numbers, because a row that keeps its length is changed in place. The
+-- time of the grant decides nothing; its last digit changes, because a driver that counts changed
+-- rows would count none if the session has marked the row before.
+UPDATE rowlock SET fenced_by = CONNECTION_ID(), fenced_token = token,
+  acquired_at = acquired_at + INTERVAL 1 MICROSECOND
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement
+
+-- name: fence-lock
+-- key, owner, token. The fence of a transaction that may not write, without a mark.
+SELECT 1 FROM rowlock WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement FOR UPDATE
+
+-- name: fence-end
+-- key. For a transaction that fences and keeps the lock: a mark that is committed would let what the
+-- session sends next pass.
+UPDATE rowlock SET fenced_by = 0 WHERE `key` = ? AND fenced_by = CONNECTION_ID()
 
 -- name: fence-extend
 -- ttl in µs, key, of a row that fence has locked. A separate statement, because UTC_TIMESTAMP is

@@ -59,7 +59,8 @@ STRAIGHT_JOIN `rowlock` AS r FORCE INDEX (PRIMARY) ON r.`key` = UNHEX(j.k)
 WHERE r.owner = UNHEX(j.o) AND r.token = j.t AND r.placement = 0
 
 -- dialect/mysql/cas.sql: cas-fence
-UPDATE /* rowlock cas-fence */ `rowlock` SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND
+UPDATE /* rowlock cas-fence */ `rowlock` SET fenced_by = CONNECTION_ID(), fenced_token = token,
+  acquired_at = acquired_at + INTERVAL 1 MICROSECOND
 WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0
 
 -- dialect/mysql/cas.sql: cas-floor
@@ -1211,8 +1212,15 @@ WHERE r.`key` > ? AND r.`key` <= ?
 ORDER BY r.`key` LIMIT ?
 
 -- dialect/mysql/statements.sql: fence
-SELECT /* rowlock fence */ TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining FROM `rowlock`
-WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0 FOR UPDATE
+UPDATE /* rowlock fence */ `rowlock` SET fenced_by = CONNECTION_ID(), fenced_token = token,
+  acquired_at = acquired_at + INTERVAL 1 MICROSECOND
+WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0
+
+-- dialect/mysql/statements.sql: fence-lock
+SELECT /* rowlock fence-lock */ 1 FROM `rowlock` WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0 FOR UPDATE
+
+-- dialect/mysql/statements.sql: fence-end
+UPDATE /* rowlock fence-end */ `rowlock` SET fenced_by = 0 WHERE `key` = ? AND fenced_by = CONNECTION_ID()
 
 -- dialect/mysql/statements.sql: fence-extend
 UPDATE /* rowlock fence-extend */ `rowlock` SET expires_at = GREATEST(expires_at, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)

@@ -48,8 +48,9 @@ UPDATE rowlock SET expires_at = GREATEST(expires_at + INTERVAL 1 MICROSECOND,
 WHERE `key` = :key AND owner = :owner AND token = :token AND placement = 0 AND expires_at > UTC_TIMESTAMP(6)
 
 -- name: fence
-SELECT TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at) AS remaining FROM rowlock
-WHERE `key` = :key AND owner = :owner AND token = :token AND placement = 0 FOR UPDATE
+UPDATE rowlock SET fenced_by = CONNECTION_ID(), fenced_token = token,
+  acquired_at = acquired_at + INTERVAL 1 MICROSECOND
+WHERE `key` = :key AND owner = :owner AND token = :token AND placement = 0
 
 -- name: release
 UPDATE rowlock SET owner = NULL, expires_at = UTC_TIMESTAMP(6),

@@ -177,11 +177,13 @@ func (b bench) read(key string) (owner lease.Owner, token lease.Token, note stri
 // fence has tx lock the row of l, of token 7.
 func (b bench) fence(tx *sql.Tx, l lease.Lease) {
 	b.Helper()
-	args := []any{[]byte(l.Key), l.Owner[:], 7}
-	if b.Driver != "mysql" {
+	section, args := "fence", []any{[]byte(l.Key), l.Owner[:], 7}
+	if b.Driver == "mysql" {
+		section = "fence-lock"
+	} else {
 		args = append(args, 0) // which leaves the expiry as it is
 	}
-	if err := tx.QueryRow(b.Dialect.Text("fence"), args...).Scan(new(int64)); err != nil {
+	if err := tx.QueryRow(b.Dialect.Text(section), args...).Scan(new(int64)); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -222,3 +222,13 @@ func (d *Dialect) Marked(ctx context.Context, tx lease.Runner) error {
 		"function has not returned, or by DDL. What the function wrote afterwards is committed, and was not "+
 		"fenced: return the errors of statements, and run no DDL (%w)", lease.ErrUnknown, err)
 }
+
+// Unmark has a transaction that keeps the lock on key leave no mark of its fence. The triggers of
+// protected tables would believe it in the session's next transaction.
+func (d *Dialect) Unmark(ctx context.Context, tx lease.Runner, key string) error {
+	if !d.Forgets {
+		return nil // it leaves none
+	}
+	_, err := tx.Exec(ctx, d.Text("fence-end"), []any{[]byte(key)})
+	return err
+}

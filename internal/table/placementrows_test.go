@@ -3,6 +3,7 @@ package table_test
 import (
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -118,6 +119,46 @@ func TestEachFenceOfAKeyThatIsAwayDecidesForItself(t *testing.T) {
 	})
 }
 
+// fenced runs the fence, and returns how many rows it has found.
+func fenced(t *testing.T, on *conn.Session, e *testdb.Env, args []any) (int, error) {
+	t.Helper()
+	if e.Driver == "mysql" {
+		n, err := on.Change(t.Context(), e.Dialect.Text("fence"), args...)
+		return int(n), err
+	}
+	return rowsOf(t, on, e.Dialect.Text("fence"), args)
+}
+
+// The triggers of protected tables see nothing else of a fence, and must see nothing of an older
+// one.
+func TestAFenceMarksTheRow(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		if e.Driver != "mysql" {
+			t.Skip("its triggers see who has written the row")
+		}
+		on := begun(t, e)
+		ready(t, e, "note = note")
+		marked := func() (n int) {
+			row := on.Conn().QueryRowContext(t.Context(), e.SQL("SELECT fenced_by = CONNECTION_ID() AND fenced_token = token FROM {rowlock}"))
+			if err := row.Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		before := marked()
+		for range 2 { // a driver may count what has changed alone
+			if n, err := fenced(t, on, e, []any{k, holder[:], 5}); n != 1 || err != nil {
+				t.Errorf("the fence found %d rows; %v", n, err)
+			}
+		}
+		after := marked()
+		do(t, on, e.Dialect.Text("fence-end"), k)
+		if ended := marked(); before != 0 || after != 1 || ended != 0 {
+			t.Errorf("marked %d before the fence, %d after it, %d after fence-end; want 0, 1, 0", before, after, ended)
+		}
+	})
+}
+
 // What a fence has found stays as it is until the fencing transaction ends.
 func TestEachFenceLocksItsRow(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
@@ -136,7 +177,12 @@ func TestEachFenceLocksItsRow(t *testing.T) {
 		} {
 			ready(t, e, c.set)
 			first := begun(t, e)
-			n, err := rowsOf(t, first, e.Dialect.Text(c.section), c.args)
+			n, err := 0, error(nil)
+			if c.section == "fence" {
+				n, err = fenced(t, first, e, c.args)
+			} else {
+				n, err = rowsOf(t, first, e.Dialect.Text(c.section), c.args)
+			}
 			others, failed := rowsOf(t, on, e.SQL("SELECT 1 FROM {rowlock} FOR UPDATE SKIP LOCKED"), nil)
 			if err != nil || failed != nil || n != 1 || others != 0 {
 				t.Errorf("%s found %d rows, and others may lock %d; %v, %v", c.section, n, others, err, failed)

@@ -6,6 +6,7 @@
 -- differ in case or in blanks at the end can be one. There is no index but the primary key, or every renewal would
 -- write it too. Times are UTC. No CHECK: each write of a row would pay for it. Statements that grant ask for a token
 -- that is not negative, and a reader of a row proves the rest.
+-- fenced_by is the session that fenced last, and fenced_token under which token: for protected tables.
 CREATE TABLE IF NOT EXISTS rowlock (
     `key`       VARBINARY(255) NOT NULL PRIMARY KEY,
     owner       BINARY(16)     NULL,
@@ -13,7 +14,9 @@ CREATE TABLE IF NOT EXISTS rowlock (
     token       BIGINT         NOT NULL,
     acquired_at DATETIME(6)    NOT NULL,
     expires_at  DATETIME(6)    NOT NULL,
-    placement   SMALLINT       NOT NULL DEFAULT 0
+    placement   SMALLINT       NOT NULL DEFAULT 0,
+    fenced_by   BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    fenced_token BIGINT        NOT NULL DEFAULT 0
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises before it deletes.

@@ -1,14 +1,13 @@
 -- The tables of schema version 3 on mariadb, and rows that the code of that version has written.
 -- Written by: go test ./internal/upgrade -run TestDump -dump
 
--- MySQL cannot roll back a CREATE TABLE: each statement here may find its work done, and leaves it
--- as it is.
+-- MySQL cannot roll back a CREATE TABLE: each statement here may find its work done, and leaves it as it is.
 --
--- A row for each key that was locked and has not been reaped since. All text is bytes: in a
--- character set, keys that differ in case or in blanks at the end can be one. There is no index but
--- the primary key, or every renewal would write it too. Times are UTC. No CHECK: each write of a
--- row would pay for it. Statements that grant ask for a token that is not negative, and a reader of
--- a row proves the rest.
+-- A row for each key that was locked and has not been reaped since. All text is bytes: in a character set, keys that
+-- differ in case or in blanks at the end can be one. There is no index but the primary key, or every renewal would
+-- write it too. Times are UTC. No CHECK: each write of a row would pay for it. Statements that grant ask for a token
+-- that is not negative, and a reader of a row proves the rest.
+-- fenced_by is the session that fenced last, and fenced_token under which token: for protected tables.
 CREATE TABLE IF NOT EXISTS `rowlock` (
     `key`       VARBINARY(255) NOT NULL PRIMARY KEY,
     owner       BINARY(16)     NULL,
@@ -16,11 +15,12 @@ CREATE TABLE IF NOT EXISTS `rowlock` (
     token       BIGINT         NOT NULL,
     acquired_at DATETIME(6)    NOT NULL,
     expires_at  DATETIME(6)    NOT NULL,
-    placement   SMALLINT       NOT NULL DEFAULT 0
+    placement   SMALLINT       NOT NULL DEFAULT 0,
+    fenced_by   BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    fenced_token BIGINT        NOT NULL DEFAULT 0
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises
--- before it deletes.
+-- The tokens of a key without a row begin above the floor of its bucket, which the reaper raises before it deletes.
 CREATE TABLE IF NOT EXISTS `rowlock_floor` (
     bucket SMALLINT NOT NULL PRIMARY KEY,
     floor  BIGINT   NOT NULL
@@ -77,10 +77,9 @@ CREATE TABLE IF NOT EXISTS `rowlock_forced` (
     UNIQUE (`at`, id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- Settings, and the eras of these tables: a row for each server incarnation that a client has met,
--- named era/ and the incarnation, with the token that every token of the era is above and the time
--- when it began. The row eras is none of them: a client locks it to begin an era, before anything
--- is granted by an incarnation that is not here.
+-- Settings, and the eras of these tables: a row for each server incarnation that a client has met, named era/ and the
+-- incarnation, with the token that every token of the era is above and the time when it began. The row eras is none
+-- of them: a client locks it to begin an era, before anything is granted by an incarnation that is not here.
 CREATE TABLE IF NOT EXISTS `rowlock_meta` (
     name  VARBINARY(255) NOT NULL PRIMARY KEY,
     value VARBINARY(255) NOT NULL DEFAULT '',
@@ -204,40 +203,40 @@ INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('compatible_from/trace',
 INSERT IGNORE INTO `rowlock_meta` (name, value) VALUES ('schema_version/trace', '3');
 
 
-UPDATE rowlock_meta SET value = '24f88d06-e9b6-11f1-927a-02fc00000001' WHERE name = 'instance';
+UPDATE rowlock_meta SET value = '54a59484-e9ba-11f1-927a-02fc00000001' WHERE name = 'instance';
 UPDATE rowlock_floor SET floor = 5001 WHERE bucket = 218;
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'00ff', X'06eb7d6a69ee19e5fbdf749018d3d2ab', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.980842', '2076-11-13 16:26:33.980842', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'61', NULL, X'', 1, '2026-11-26 16:26:33.982913', '2026-11-26 16:26:33.983173', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6120', X'6583dcd6056fd32aadd0d2d0be920de9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.980224', '2076-11-13 16:26:33.980224', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6261636b', NULL, X'', 2199023255552, '2026-11-26 16:26:33.984870', '2026-11-26 16:26:33.985484', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6279207472616e73616374696f6e', X'51b9ca7b38b58494d81ef214ddb46faa', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.022922', '2076-11-13 16:26:34.022922', -1);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'65787069726564', X'fa64ea1e82e1206f828ab2a02917c7e9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.983614', '2026-11-26 16:26:33.984614', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'66616972', X'1869c9d2a11e8ecde889aa06a8114033', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.987505', '2076-11-13 16:26:33.987505', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'66726565', NULL, X'', 1, '2026-11-26 16:26:33.982067', '2026-11-26 16:26:33.982332', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'68656c64', X'c20dea4d876b5b8fb0a1814b43017030', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.979208', '2076-11-13 16:26:33.979489', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b', X'767527047c4621915da44b8a2aa3165e', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.981497', '2076-11-13 16:26:33.981497', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'6d6f766564', NULL, X'', 1099511627776, '2026-11-26 16:26:33.984050', '2026-11-26 16:26:33.984470', 1);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'73656d6170686f72652f7265706f7274732f303032', X'41d6d5322a9b546a16bdf2213c7e4b01', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:34.015494', '2076-11-13 16:26:34.015494', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:26:33.993878', '9999-01-01 00:00:00.000000', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'7370656e74', NULL, X'', 9223372036853727231, '2026-11-26 16:26:33.986781', '2026-11-26 16:26:33.987032', 0);
-INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`) VALUES (X'74616b656e2061776179', NULL, X'', 2, '2026-11-26 16:26:34.016799', '2026-11-26 16:26:34.018606', 0);
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'19ed40bf62c399b8492efda5b9a9184b', 12, NULL, X'', 0, '2076-11-13 16:26:33.989560');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'28a3a5e81d1e89f0efc70b63bf717b92', 11, 1795710343989171, X'686f737420372f343731312f6f72646572730964656164', 1000, '2026-11-26 16:26:33.990171');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'a7937b64b8caa58f03721bb6bacf5c78', 9, 1795710383987977, X'686f737420372f343731312f6f7264657273096669727374', 1576800000000000, '2076-11-13 16:26:33.987977');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'f9d37c23fcc0f03c15a86aba71dce01d', 10, 1795710293988500, X'686f737420372f343731312f6f726465727309757267656e74', 1576800000000000, '2076-11-13 16:26:33.988500');
-INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'68656c64', X'19ed40bf62c399b8492efda5b9a9184b', 13, NULL, X'', 0, '2076-11-13 16:26:33.989560');
-INSERT INTO rowlock_hold (`key`, `made_at`) VALUES (X'6279207472616e73616374696f6e', '2026-11-26 16:26:34.022178');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'6368617267652f37', X'd3522d1c8693efc06b97dffd9aa7e5d96e5e9a211c458825de71fd2a1d37f845', X'00ff646f6e6520e29895', '2026-11-26 16:26:33.990132', '2076-11-13 16:26:33.990132');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'61636d65', X'6368617267652f37', X'', NULL, '2026-11-26 16:26:33.991450', '2076-11-13 16:26:33.991449');
-INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'65787069726564', X'', X'6f6c64', '2026-11-26 16:26:33.992397', '2026-11-26 16:26:32.993176');
-INSERT INTO rowlock_member (`key`, `reader_group`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'00000000000000000000000000000000', X'b93006774cbdd4b299389a03ac3d88c3', X'', '2026-11-26 16:26:33.995674', '2076-11-13 16:26:33.995674');
-INSERT INTO rowlock_member (`key`, `reader_group`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'16367aacb67a4a017c8da8ab95682ccb', X'686f737420372f343731312f6f726465727309636166c3a920e29895', '2026-11-26 16:26:33.995004', '2076-11-13 16:26:33.995004');
-INSERT INTO rowlock_member (`key`, `reader_group`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'a4d26868017c0ccffe2efe50944ef421', X'686f737420372f343731312f6f726465727309636166c3a920e29895', '2026-11-26 16:26:33.994489', '2076-11-13 16:26:33.994489');
-INSERT INTO rowlock_latch (`kind`, `key`, `id`, `generation`, `parties`, `state`, `ended`, `made_at`, `expires_at`) VALUES (0, X'696d706f7274', X'57a08d531d4b2fba0800216c4a2b8f35', 1, 3, 0, 0, '2026-11-26 16:26:34.010472', '2076-11-13 16:26:34.010934');
-INSERT INTO rowlock_party (`id`, `phase`, `party`, `counted_at`, `alive_until`) VALUES (X'57a08d531d4b2fba0800216c4a2b8f35', 0, X'73686172642d31', '2026-11-26 16:26:34.011167', NULL);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'00ff', X'06eb7d6a69ee19e5fbdf749018d3d2ab', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:56:32.479903', '2076-11-13 16:56:32.479903', 0, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'61', NULL, X'', 1, '2026-11-26 16:56:32.493834', '2026-11-26 16:56:32.495458', 0, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'6120', X'6583dcd6056fd32aadd0d2d0be920de9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:56:32.479212', '2076-11-13 16:56:32.479212', 0, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'6261636b', NULL, X'', 2199023255552, '2026-11-26 16:56:32.519276', '2026-11-26 16:56:32.535518', 0, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'6279207472616e73616374696f6e', X'51b9ca7b38b58494d81ef214ddb46faa', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:56:32.659658', '2076-11-13 16:56:32.659658', -1, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'65787069726564', X'fa64ea1e82e1206f828ab2a02917c7e9', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:56:32.510136', '2026-11-26 16:56:32.511136', 0, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'66616972', X'1869c9d2a11e8ecde889aa06a8114033', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:56:32.547596', '2076-11-13 16:56:32.547596', 0, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'66726565', NULL, X'', 1, '2026-11-26 16:56:32.489539', '2026-11-26 16:56:32.490079', 0, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'68656c64', X'c20dea4d876b5b8fb0a1814b43017030', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:56:32.477612', '2076-11-13 16:56:32.478054', 0, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b6b', X'767527047c4621915da44b8a2aa3165e', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:56:32.480557', '2076-11-13 16:56:32.480557', 0, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'6d6f766564', NULL, X'', 1099511627776, '2026-11-26 16:56:32.511352', '2026-11-26 16:56:32.518678', 1, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'73656d6170686f72652f7265706f7274732f303032', X'41d6d5322a9b546a16bdf2213c7e4b01', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:56:32.631120', '2076-11-13 16:56:32.631120', 0, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'686f737420372f343731312f6f726465727309636166c3a920e29895', 1, '2026-11-26 16:56:32.588817', '9999-01-01 00:00:00.000000', 0, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'7370656e74', NULL, X'', 9223372036853727231, '2026-11-26 16:56:32.543275', '2026-11-26 16:56:32.544753', 0, 0, 0);
+INSERT INTO rowlock (`key`, `owner`, `note`, `token`, `acquired_at`, `expires_at`, `placement`, `fenced_by`, `fenced_token`) VALUES (X'74616b656e2061776179', NULL, X'', 2, '2026-11-26 16:56:32.637143', '2026-11-26 16:56:32.642443', 0, 0, 0);
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'19ed40bf62c399b8492efda5b9a9184b', 12, NULL, X'', 0, '2076-11-13 16:56:32.557419');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'28a3a5e81d1e89f0efc70b63bf717b92', 11, 1795712142552693, X'686f737420372f343731312f6f72646572730964656164', 1000, '2026-11-26 16:56:32.553693');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'a7937b64b8caa58f03721bb6bacf5c78', 9, 1795712182548576, X'686f737420372f343731312f6f7264657273096669727374', 1576800000000000, '2076-11-13 16:56:32.548576');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'66616972', X'f9d37c23fcc0f03c15a86aba71dce01d', 10, 1795712092549320, X'686f737420372f343731312f6f726465727309757267656e74', 1576800000000000, '2076-11-13 16:56:32.549320');
+INSERT INTO rowlock_queue (`key`, `waiter`, `ticket`, `rank`, `note`, `ttl`, `alive_until`) VALUES (X'68656c64', X'19ed40bf62c399b8492efda5b9a9184b', 13, NULL, X'', 0, '2076-11-13 16:56:32.557419');
+INSERT INTO rowlock_hold (`key`, `made_at`) VALUES (X'6279207472616e73616374696f6e', '2026-11-26 16:56:32.658228');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'6368617267652f37', X'd3522d1c8693efc06b97dffd9aa7e5d96e5e9a211c458825de71fd2a1d37f845', X'00ff646f6e6520e29895', '2026-11-26 16:56:32.558926', '2076-11-13 16:56:32.558926');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'61636d65', X'6368617267652f37', X'', NULL, '2026-11-26 16:56:32.563068', '2076-11-13 16:56:32.563067');
+INSERT INTO rowlock_once (`tenant`, `key`, `fingerprint`, `result`, `made_at`, `expires_at`) VALUES (X'', X'65787069726564', X'', X'6f6c64', '2026-11-26 16:56:32.568906', '2026-11-26 16:56:31.583889');
+INSERT INTO rowlock_member (`key`, `reader_group`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'00000000000000000000000000000000', X'b93006774cbdd4b299389a03ac3d88c3', X'', '2026-11-26 16:56:32.591213', '2076-11-13 16:56:32.591213');
+INSERT INTO rowlock_member (`key`, `reader_group`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'16367aacb67a4a017c8da8ab95682ccb', X'686f737420372f343731312f6f726465727309636166c3a920e29895', '2026-11-26 16:56:32.590542', '2076-11-13 16:56:32.590542');
+INSERT INTO rowlock_member (`key`, `reader_group`, `owner`, `note`, `joined_at`, `expires_at`) VALUES (X'736861726564', X'726f776c6f636b540000000000000001', X'a4d26868017c0ccffe2efe50944ef421', X'686f737420372f343731312f6f726465727309636166c3a920e29895', '2026-11-26 16:56:32.589909', '2076-11-13 16:56:32.589909');
+INSERT INTO rowlock_latch (`kind`, `key`, `id`, `generation`, `parties`, `state`, `ended`, `made_at`, `expires_at`) VALUES (0, X'696d706f7274', X'be75f3a23600658debb7d40fc61885d1', 1, 3, 0, 0, '2026-11-26 16:56:32.615651', '2076-11-13 16:56:32.616410');
+INSERT INTO rowlock_party (`id`, `phase`, `party`, `counted_at`, `alive_until`) VALUES (X'be75f3a23600658debb7d40fc61885d1', 0, X'73686172642d31', '2026-11-26 16:56:32.616889', NULL);
 INSERT INTO rowlock_limit (`name`, `slots`, `peak`, `generation`) VALUES (X'73656d6170686f72652f7265706f727473', 2, 3, 2);
-INSERT INTO rowlock_forced (`key`, `at`, `id`, `actor`, `reason`, `asked`, `owner`, `token`, `note`, `raised`) VALUES (X'74616b656e2061776179', '2026-11-26 16:26:34.019172', X'1f58b9145b24d108d7ac38887338b3ea', X'616461406f707309726f6f74403132372e302e302e31', X'737475636b2073696e636520467269646179', 0, X'9c05ce79d0bfe037953b11f168069e5a', 1, X'686f737420372f343731312f6f726465727309636166c3a920e29895', 2);
-INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 16:26:34.020011', 1, X'7472616365642000ff', X'6772616e746564', 7, X'd84973128c82104ddb9b0b207288b07b', X'686f73742f312f74657374096279206e69676874', 3000000, X'');
-INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 16:26:34.020011', 2, X'7472616365642000ff', X'6c6f7374', 7, X'd84973128c82104ddb9b0b207288b07b', X'686f73742f312f7465737409', 0, X'726f776c6f636b3a206c6f636b206c6f7374');
-INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 16:26:34.020011', 3, X'', X'64726f70706564', 0, X'00000000000000000000000000000000', X'', 12, X'');
+INSERT INTO rowlock_forced (`key`, `at`, `id`, `actor`, `reason`, `asked`, `owner`, `token`, `note`, `raised`) VALUES (X'74616b656e2061776179', '2026-11-26 16:56:32.646747', X'1f58b9145b24d108d7ac38887338b3ea', X'616461406f707309726f6f74403132372e302e302e31', X'737475636b2073696e636520467269646179', 0, X'9c05ce79d0bfe037953b11f168069e5a', 1, X'686f737420372f343731312f6f726465727309636166c3a920e29895', 2);
+INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 16:56:32.649478', 1, X'7472616365642000ff', X'6772616e746564', 7, X'd84973128c82104ddb9b0b207288b07b', X'686f73742f312f74657374096279206e69676874', 3000000, X'');
+INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 16:56:32.649478', 2, X'7472616365642000ff', X'6c6f7374', 7, X'd84973128c82104ddb9b0b207288b07b', X'686f73742f312f7465737409', 0, X'726f776c6f636b3a206c6f636b206c6f7374');
+INSERT INTO rowlock_trace (`at`, `id`, `key`, `event`, `token`, `owner`, `note`, `number`, `detail`) VALUES ('2026-11-26 16:56:32.649478', 3, X'', X'64726f70706564', 0, X'00000000000000000000000000000000', X'', 12, X'');
 INSERT INTO rowlock_meta (name, start, since) SELECT 'era/of the writer', 0, since FROM rowlock_meta WHERE name = 'eras';
