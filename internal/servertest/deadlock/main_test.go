@@ -1,19 +1,14 @@
 package deadlock
 
 import (
-	"flag"
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	// These tests wait most of the time, but each starts three processes, which is work.
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		println(err.Error())
-		os.Exit(1)
-	}
+	testdb.AtOnce(4) // each test starts three processes, which is work
 	goleak.VerifyTestMain(m)
 }

@@ -1,19 +1,14 @@
 package election
 
 import (
-	"flag"
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	// These tests wait most of the time, and their processes sleep.
-	if err := flag.Set("test.parallel", "12"); err != nil {
-		println(err.Error())
-		os.Exit(1)
-	}
+	testdb.AtOnce(12)
 	goleak.VerifyTestMain(m)
 }
