@@ -64,6 +64,9 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 	if code == "22P02" && strings.Contains(err.Error(), anotherServer) {
 		return sqlstore.Verdict{Class: sqlstore.Unfit}
 	}
+	if code == "22P02" && strings.Contains(err.Error(), unreleased) {
+		return sqlstore.Verdict{Class: sqlstore.Refused, As: lease.ErrFenced}
+	}
 	if code == "22P02" && strings.Contains(err.Error(), readOnly) {
 		code = "25006"
 	}
@@ -73,11 +76,11 @@ func (d *database) Classify(err error) sqlstore.Verdict {
 	return verdicts[code[:2]]
 }
 
-// Native knows SQLSTATE codes, and pgx's errors about a transaction that is over and a connection
-// on which nothing could be sent.
+// Native knows SQLSTATE codes, and pgx's errors about a transaction that is over or has not begun,
+// and a connection on which nothing could be sent.
 func (d *database) Native(err error) bool {
 	return errors.As(err, new(sqlState)) || errors.Is(err, pgx.ErrTxClosed) ||
-		pgconn.SafeToRetry(err)
+		errors.Is(err, errBegin) || pgconn.SafeToRetry(err)
 }
 
 func isState(err error, code string) bool {

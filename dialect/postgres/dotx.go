@@ -1,11 +1,13 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
@@ -26,7 +28,9 @@ type Sections[O any] interface {
 }
 
 // DoTx is (*rowlock.Client).DoTx in a transaction of pgx itself, which on begins; with several keys
-// it is DoAllTx:
+// it is DoAllTx. A pool or connection of pgx's own sends BEGIN with the fence and COMMIT with the
+// release, so that a lock, one UPDATE and their commits are four round trips. Any other Beginner is
+// asked to begin, which may be more than BEGIN.
 //
 //	err := postgres.DoTx(ctx, locks, pool, "account/7", func(ctx context.Context, tx pgx.Tx) error {
 func DoTx[O any, K string | []string](
@@ -39,18 +43,22 @@ func DoTx[O any, K string | []string](
 	case f == nil:
 		return fmt.Errorf("%w: DoTx of %q: the function is nil", lease.ErrConfig, keysOf(keys))
 	}
-	var tx pgx.Tx
+	var t *transaction
 	begin := func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
 		level, err := levelOf(opts.Isolation)
-		if err == nil {
-			tx, err = on.BeginTx(ctx, pgx.TxOptions{IsoLevel: level})
-		}
 		if err != nil {
 			return nil, err
 		}
-		return transaction{runner{tx}}, nil
+		t = new(transaction)
+		with := pgx.TxOptions{IsoLevel: level}
+		switch on.(type) { // BeginTx of any other type may do more than begin
+		case *pgxpool.Pool, *pgxpool.Conn, *pgx.Conn:
+			return &pipelined{transaction: t, on: on.(batcher), with: with}, nil
+		}
+		t.tx, err = on.BeginTx(ctx, with)
+		return t, err
 	}
-	return locks.DoTxIn(ctx, keysOf(keys), begin, func(ctx context.Context) error { return f(ctx, tx) }, opts...)
+	return locks.DoTxIn(ctx, keysOf(keys), begin, func(ctx context.Context) error { return f(ctx, t.tx) }, opts...)
 }
 
 func keysOf[K string | []string](keys K) []string {
@@ -76,11 +84,19 @@ func levelOf(l sql.IsolationLevel) (pgx.TxIsoLevel, error) {
 	return "", fmt.Errorf("%w: DoTx: PostgreSQL has no isolation level %s", lease.ErrConfig, l)
 }
 
-// transaction is one that DoTx ends. The context of a COMMIT that ends closes pgx's connection.
+// transaction is one that DoTx ends. The context of a COMMIT that ends closes pgx's connection. If
+// the application has pgx cancel the statement instead, a canceled wait for a synchronous standby
+// is answered with success and a warning, which pgx drops.
 type transaction struct{ runner }
 
 // Commit commits.
-func (t transaction) Commit(ctx context.Context) error { return t.tx.Commit(ctx) }
+func (t *transaction) Commit(ctx context.Context) error {
+	return cmp.Or(t.tx.Commit(ctx), ctx.Err())
+}
 
 // End rolls back what was not committed.
-func (t transaction) End(ctx context.Context, _ bool) { _ = t.tx.Rollback(ctx) }
+func (t *transaction) End(ctx context.Context, _ bool) {
+	if t.tx != nil {
+		_ = t.tx.Rollback(ctx)
+	}
+}

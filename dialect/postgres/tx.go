@@ -58,7 +58,11 @@ func checkTx(tx pgx.Tx) error {
 type runner struct{ tx pgx.Tx }
 
 func (r runner) QueryOne(ctx context.Context, query string, args []any, dest ...any) error {
-	err := r.tx.QueryRow(ctx, query, args...).Scan(dest...)
+	return asRow(r.tx.QueryRow(ctx, query, args...).Scan(dest...))
+}
+
+// asRow is the error of a Scan as database/sql has it.
+func asRow(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sql.ErrNoRows
 	}

@@ -44,3 +44,33 @@ func TestNothingThatIsNilIsUsed(t *testing.T) {
 		}
 	}
 }
+
+// sections is a client that commits under a ctx that has ended.
+type sections struct{}
+
+func (sections) DoTxIn(
+	ctx context.Context, _ []string,
+	begin func(context.Context, *sql.TxOptions) (lease.Transaction, error),
+	_ func(context.Context) error, _ ...any,
+) error {
+	tx, err := begin(ctx, &sql.TxOptions{})
+	if err != nil {
+		return err
+	}
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	return tx.Commit(over)
+}
+
+// BeginTx begins what every COMMIT succeeds of.
+func (n tx) BeginTx(context.Context, pgx.TxOptions) (pgx.Tx, error) { return n, nil }
+func (tx) Commit(context.Context) error                             { return nil }
+
+// Success after the end of its ctx is how PostgreSQL answers a canceled wait for its standby.
+func TestACommitThatMayHaveBeenCutShortIsNotAcknowledged(t *testing.T) {
+	f := func(context.Context, pgx.Tx) error { return nil }
+	err := postgres.DoTx(t.Context(), sections{}, tx{}, "k", f)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want %v", err, context.Canceled)
+	}
+}

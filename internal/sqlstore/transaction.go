@@ -195,6 +195,12 @@ func (t *Transaction) leave() {
 	_ = t.conn.Close()
 }
 
+// Finisher is a transaction that sends its last statements together with its COMMIT.
+type Finisher interface {
+	// Finish has query sent so. If it changes no row, the COMMIT fails.
+	Finish(ctx context.Context, query string, args []any) error
+}
+
 // mark is a savepoint that a transaction of InnoDB has from its beginning on.
 const mark = "rowlock_section"
 

@@ -49,8 +49,11 @@ func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) e
 	if l.Shared {
 		return s.leaveTx(ctx, tx, l)
 	}
-	n, err := tx.Exec(ctx, s.d.Text("release-tx"),
-		[]any{[]byte(l.Key), conn.Bytes(l.Owner), int64(l.Token)})
+	query, args := s.d.Text("release-tx"), []any{[]byte(l.Key), conn.Bytes(l.Owner), int64(l.Token)}
+	if last, ok := tx.(sqlstore.Finisher); ok {
+		return s.inTx(ctx, tx, "unlock", l, last.Finish(ctx, query, args))
+	}
+	n, err := tx.Exec(ctx, query, args)
 	if err == nil && n == 0 {
 		err = sql.ErrNoRows
 	}
