@@ -18,6 +18,7 @@ import (
 
 // A setting of a new version of a server has no verdict yet: read what it does, and write one.
 func TestEverySettingHasAVerdict(t *testing.T) {
+	t.Parallel()
 	for _, k := range testdb.Kinds {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
@@ -35,6 +36,7 @@ func TestEverySettingHasAVerdict(t *testing.T) {
 // that names the setting. The settings of a session are made by its DSN or as it is connected, as
 // an application or a role does. ROWLOCK_TEST_ONE_AT_A_TIME=1 tries each alone.
 func TestNoSettingChangesWhatStatementsMean(t *testing.T) {
+	t.Parallel()
 	for _, k := range testdb.Kinds {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()

@@ -53,6 +53,7 @@ var modes = map[string][]settings.Flip{
 
 // A migration makes all of its tables and rows, whatever the sessions of its pool are set to.
 func TestAMigrationMakesTheSameUnderEveryMode(t *testing.T) {
+	t.Parallel()
 	for _, k := range testdb.Kinds {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
@@ -77,6 +78,7 @@ func TestAMigrationMakesTheSameUnderEveryMode(t *testing.T) {
 // What a database does to every table that is made in it stops a migration, which says so and
 // leaves nothing.
 func TestAnEventTriggerIsNamedByAMigration(t *testing.T) {
+	t.Parallel()
 	direct, _ := ownDatabase(t)
 	role := fmt.Sprintf("watched_%d", os.Getpid())
 	direct.Exec(t, `CREATE ROLE `+role+` LOGIN`)

@@ -44,6 +44,7 @@ var neighbours = map[string][]string{
 // disk, and does what its statement says, whatever other clients have set in the sessions that it
 // gets.
 func TestWhatANeighbourSetsBehindAPoolerChangesNothing(t *testing.T) {
+	t.Parallel()
 	direct, pooled := ownDatabase(t)
 	for name, sets := range neighbours {
 		t.Run(name, func(t *testing.T) {
@@ -64,6 +65,7 @@ func TestWhatANeighbourSetsBehindAPoolerChangesNothing(t *testing.T) {
 
 // A pool whose statements a tracer is to see has them one by one, and not below database/sql.
 func TestWhatANeighbourSetsChangesNothingThroughATracedPool(t *testing.T) {
+	t.Parallel()
 	direct, pooled := ownDatabase(t)
 	cfg, err := pgx.ParseConfig(pooled.Source)
 	if err != nil {

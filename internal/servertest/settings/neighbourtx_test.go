@@ -19,6 +19,7 @@ import (
 // Package once begins a transaction for the application's function. It is as the database's
 // defaults have it, and as Config.TxOptions say, and not as another client has left the session.
 func TestAFunctionOfOnceHasTheDefaultsOfTheDatabaseBehindAPooler(t *testing.T) {
+	t.Parallel()
 	direct, pooled := ownDatabase(t)
 	direct.Exec(t, `ALTER DATABASE `+nameOf(t, direct)+` SET default_transaction_isolation = 'repeatable read'`)
 	direct.Exec(t, `ALTER DATABASE `+nameOf(t, direct)+` SET statement_timeout = '70s'`)
@@ -68,6 +69,7 @@ func insideOnce(t *testing.T, e *testdb.Env, level sql.IsolationLevel) (found st
 
 // optimistic writes several rows in a transaction of its own.
 func TestATransactionOfOptimisticHasTheDefaultsOfTheDatabaseBehindAPooler(t *testing.T) {
+	t.Parallel()
 	direct, pooled := ownDatabase(t)
 	direct.Exec(t, `CREATE SCHEMA app`)
 	direct.Exec(t, `CREATE TABLE app.item (id int PRIMARY KEY, n int NOT NULL, version int NOT NULL, found text)`)
@@ -106,6 +108,7 @@ func TestATransactionOfOptimisticHasTheDefaultsOfTheDatabaseBehindAPooler(t *tes
 
 // A migration has no role, no limit and no READ ONLY of another client.
 func TestAMigrationMindsNoNeighbourBehindAPooler(t *testing.T) {
+	t.Parallel()
 	direct, pooled := ownDatabase(t)
 	for name, sets := range neighbours {
 		t.Run(name, func(t *testing.T) {

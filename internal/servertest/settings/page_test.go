@@ -11,6 +11,7 @@ import (
 var update = flag.Bool("update", false, "write docs/server-settings.md anew")
 
 func TestThePageHasEveryVerdict(t *testing.T) {
+	t.Parallel()
 	const path = "../../../docs/server-settings.md"
 	want, err := settings.Page()
 	if err != nil {

@@ -72,6 +72,7 @@ func (p *private) tries(t *testing.T, verdicts map[string]settings.Verdict) *set
 // error that names the setting: by SET GLOBAL, which a new connection begins with, and on
 // PostgreSQL by ALTER ROLE, ALTER DATABASE, and ALTER SYSTEM with a reload.
 func TestNoSettingOfAServerChangesWhatStatementsMean(t *testing.T) {
+	t.Parallel()
 	eachPrivate(t, nil, func(t *testing.T, p *private) {
 		verdicts, err := settings.Verdicts(p.Name)
 		if err != nil {
@@ -213,6 +214,7 @@ var needs = map[settings.Flip][]settings.Flip{
 // What a server was made with, and takes only as it starts, changes nothing either. ROWLOCK_TEST_WHOLE
 // starts it with each setting alone too.
 func TestNothingAServerStartsWithChangesWhatStatementsMean(t *testing.T) {
+	t.Parallel()
 	eachPrivate(t, made, func(t *testing.T, p *private) {
 		tries := p.tries(t, nil)
 		tries.Undo = nil
