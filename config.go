@@ -53,8 +53,9 @@ type Config struct {
 	MaxIdle time.Duration
 	// PollMin and PollMax bound the pause between two polls of the keys that Lock waits for. A poll
 	// is one statement, however many keys and waiters there are. Defaults 10 ms and 250 ms. Polling
-	// backs off from a key the longer its holder has had it (every quarter of that time, with
-	// jitter), and polls when the holder's lease expires.
+	// backs off from a key the longer its holder has had it (every quarter of that time), and polls
+	// when the holder's lease expires. Of n processes that wait for a key which stays held, each
+	// pauses up to n times PollMax, at most 4 s: together they poll it once every PollMax.
 	PollMin, PollMax time.Duration
 	// Hints says whether a client notifies other processes of a release, and listens for theirs.
 	// Default HintsOn. Polling guarantees progress; notifications only reduce latency. PostgreSQL has

@@ -63,9 +63,9 @@
 //
 // A waiter costs nothing. Of the callers in one client that wait for a key, only the first asks the
 // database, and one statement polls all keys that the client waits for. Unlock hands the key to the
-// next caller. Polling guarantees progress; notifications only reduce latency. A client attempts a
-// key that was released elsewhere within Config.PollMax, and for a dead holder's key when its lease
-// has expired. Between processes there is no order, unless all clients of a key are Fair.
+// next caller. Polling guarantees progress; notifications only reduce latency. A key that was
+// released elsewhere is attempted within about Config.PollMax by one of those that wait, and a dead
+// holder's when its lease has expired. Between processes there is no order, unless all are Fair.
 //
 // # Other ways
 //

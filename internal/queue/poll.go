@@ -28,16 +28,20 @@ type observed struct {
 	// key changes hands.
 	Token lease.Token
 	At    time.Time
-	// Crowd is how many processes wait for the key, or 0 if that is unknown.
+	// Waiters is how many processes wait for the key, or 0 if that is unknown.
 	Waiters int
 	// Fleeting says that the key is granted so often that a poll says next to nothing: by now it
 	// may be free or held. The poller fills it in.
 	Fleeting bool
 }
 
+// longest is the longest pause: a registration outlasts two of them.
+const longest = 4 * time.Second
+
 // poller reads all awaited keys from one goroutine, with one statement at a time, however many
 // there are. It backs off from a key the longer its holder has had it: the pause grows by a quarter
-// of the hold, up to Max.
+// of the hold, up to Max. Processes that wait together share that: each pauses Max for each of
+// them, so that one of them looks every Max on average, and a holder is not polled by a fleet.
 type poller struct {
 	polling
 
@@ -49,7 +53,7 @@ type poller struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
-	born    time.Time // the clock by which all keys at the pause Max are read together
+	born    time.Time // the clock by whose beats, one every Max, all keys at such a pause are read
 }
 
 // polling says what a poller reads, how often, and for whom.
@@ -92,14 +96,18 @@ func (p *poller) paces(w *pollState, now *observed) time.Duration {
 	case w.shared:
 		w.every = max(w.every, share/2)
 	}
-	w.every = min(w.every, p.Max)
+	most := p.Max
+	if !w.shared && !now.Expired {
+		most = max(most, min(longest, p.Max*time.Duration(now.Waiters)))
+	}
+	w.every = min(w.every, most)
 	return w.every
 }
 
 // newPoller returns a poller. Nothing runs until something is watched.
 func newPoller(of polling) *poller {
 	p := &poller{polling: of, watches: make(map[string]*pollState), sooner: make(chan struct{}, 1)}
-	p.born = time.Now().Add(-rand.N(p.Max)) // processes that start together do not poll together
+	p.born = time.Now().Add(-rand.N(longest + p.Max)) // or those that start together poll together
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
 }
@@ -210,7 +218,8 @@ func (p *poller) Now() {
 }
 
 // after fixes when w is polled next: just past the holder's expiry, and jittered so that processes
-// do not fall in step. All keys at the pause Max are polled together, at the beats of one clock.
+// do not fall in step. All keys at a pause of n times Max are polled together, at each nth beat of
+// one clock.
 func (p *poller) after(w *pollState, interval, remaining time.Duration) time.Time {
 	now := time.Now()
 	w.last, w.interval = now, interval
@@ -218,7 +227,8 @@ func (p *poller) after(w *pollState, interval, remaining time.Duration) time.Tim
 		return now.Add(remaining + time.Millisecond)
 	}
 	if interval >= p.Max {
-		return now.Add(p.Max - now.Sub(p.born)%p.Max)
+		pause := interval - interval%p.Max
+		return now.Add(pause - now.Sub(p.born)%pause)
 	}
 	return now.Add(time.Duration(float64(interval) * (0.9 + 0.2*rand.Float64())))
 }

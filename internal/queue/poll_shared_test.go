@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +78,109 @@ func TestASharedKeyThatIsAwaitedAgainAndAgainIsPolledAsOften(t *testing.T) {
 		}
 		if n := polls() - before; n < 6 || n > 12 {
 			t.Errorf("%d polls in a second", n)
+		}
+	})
+}
+
+// held is a key that a holder keeps, and for which so many processes wait.
+func held(p *polling, seen func() observed) *poller {
+	p.Min, p.Max = 10*time.Millisecond, 250*time.Millisecond
+	p.Wanted = func(string) bool { return true }
+	p.Read = func(context.Context, []string) (map[string]observed, error) {
+		return map[string]observed{"k": seen()}, nil
+	}
+	w := newPoller(*p)
+	w.Watch("k", observed{})
+	return w
+}
+
+// However many processes wait for a key that stays held, together they look once every Max, and one
+// of them finds it free soon after a release that was not announced.
+func TestAFleetPollsAKeyThatIsHeldAsOneProcessDoes(t *testing.T) {
+	const fleet, rounds = 20, 40
+	synctest.Test(t, func(t *testing.T) {
+		polls, since, free := 0, time.Now(), false
+		seen := func() observed {
+			polls++
+			return observed{Age: time.Since(since), Remaining: time.Hour, Token: 1, Waiters: fleet, Free: free}
+		}
+		found := make(chan time.Time, fleet)
+		for range fleet {
+			p := held(&polling{Found: func(_ string, o observed) {
+				if o.Free {
+					found <- time.Now()
+				}
+			}}, seen)
+			defer p.Stop()
+		}
+		time.Sleep(time.Minute)
+		before := polls
+		time.Sleep(time.Minute)
+		if n := polls - before; n > 60*fleet/4+fleet {
+			t.Errorf("%d polls in a minute", n)
+		}
+		var all time.Duration
+		for range rounds {
+			free = true
+			freed := time.Now()
+			late := (<-found).Sub(freed)
+			free, all = false, all+late
+			if late > 4*time.Second {
+				t.Errorf("a key that was free was found so after %s", late)
+			}
+			time.Sleep(time.Duration(rand.N(10_000)) * time.Millisecond)
+			for len(found) > 0 {
+				<-found
+			}
+		}
+		if mean := all / rounds; mean > 600*time.Millisecond {
+			t.Errorf("a key that was free was found so after %s on average", mean)
+		}
+	})
+}
+
+// One process polls as ever. So does each of many if the lease has run out under a transaction that
+// has the row locked: what ends that is asked for at each poll.
+func TestAPauseIsSharedOnlyWhereOthersLookToo(t *testing.T) {
+	for name, o := range map[string]observed{
+		"alone": {Waiters: 1}, "not known": {}, "expired": {Waiters: 20, Expired: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			polls, since := 0, time.Now()
+			p := held(&polling{Found: func(string, observed) {}}, func() observed {
+				polls++
+				o.Age, o.Remaining, o.Token = time.Since(since), time.Hour, 1
+				return o
+			})
+			defer p.Stop()
+			time.Sleep(time.Minute)
+			before := polls
+			time.Sleep(10 * time.Second)
+			if n := polls - before; n < 39 || n > 41 {
+				t.Errorf("%s: %d polls in ten seconds", name, n)
+			}
+		})
+	}
+}
+
+// A count of those that wait is believed for as long as the key is held, up to a registration's
+// life, and for less where the key changes hands.
+func TestWaitersOfAKeyThatIsHeldAreCountedRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &notifications{registrations: registrations{waiters: map[string]waiterCount{"k": {20, time.Now()}}}}
+		h.cfg.Recent = 250 * time.Millisecond
+		k := lease.Lease{Key: "k"}
+		old, young := []lease.Record{{Lease: k, Age: time.Minute}}, []lease.Record{{Lease: k, Age: time.Millisecond}}
+		time.Sleep(countLasts)
+		if n := len(h.uncounted(old)); n != 0 {
+			t.Error("the waiters of a key that is held were counted again at once")
+		}
+		if n := len(h.uncounted(young)); n != 1 {
+			t.Error("an old count was believed of a key that changes hands")
+		}
+		time.Sleep(registrationLasts)
+		if n := len(h.uncounted(old)); n != 1 {
+			t.Error("the waiters of a key that is held are never counted again")
 		}
 	})
 }

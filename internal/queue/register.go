@@ -82,16 +82,17 @@ func (h *notifications) PassOn(key string) {
 	})
 }
 
-// waiterCount is how many processes wait for a key, and until when that is believed.
+// waiterCount is how many processes waited for a key, and when.
 type waiterCount struct {
 	processes int
-	until     time.Time
+	at        time.Time
 }
 
+// countLasts is how long a count is believed of a key that changes hands. Of one that is held for
+// long it is believed for as long as a registration.
 const countLasts = 2 * time.Second
 
-// Count counts the processes that wait for those keys that have changed hands recently. For other
-// keys the count would change nothing.
+// Count counts the processes that wait for those keys whose count is too old.
 func (h *notifications) Count(ctx context.Context, records []lease.Record) {
 	keys := h.uncounted(records)
 	if len(keys) == 0 {
@@ -101,11 +102,11 @@ func (h *notifications) Count(ctx context.Context, records []lease.Record) {
 	if !ok {
 		return // each process polls as often as if it were alone
 	}
-	until := time.Now().Add(countLasts)
+	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, key := range keys {
-		h.waiters[key] = waiterCount{counts[i], until}
+		h.waiters[key] = waiterCount{counts[i], now}
 	}
 }
 
@@ -113,16 +114,17 @@ func (h *notifications) uncounted(records []lease.Record) (keys []string) {
 	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	maps.DeleteFunc(h.waiters, func(_ string, c waiterCount) bool { return c.until.Before(now) })
+	maps.DeleteFunc(h.waiters, func(_ string, c waiterCount) bool { return now.Sub(c.at) >= registrationLasts })
 	for _, r := range records {
-		if _, known := h.waiters[r.Key]; !known && r.Age < h.cfg.Recent {
+		c, known := h.waiters[r.Key]
+		if !known || r.Age < h.cfg.Recent && now.Sub(c.at) >= countLasts {
 			keys = append(keys, r.Key)
 		}
 	}
 	return keys
 }
 
-// Crowd is how many processes wait for key, or 0 if that is unknown.
+// Waiters is how many processes wait for key, or 0 if that is unknown.
 func (h *notifications) Waiters(key string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -33,9 +33,9 @@ func TestWithEveryHintLostWaitersAreServedByThePoll(t *testing.T) {
 			s.Skip("has no hints to lose")
 		}
 		a, b, pulse := deafClient(s, m), deafClient(s, m), s.Pulse()
-		for range 3 {
-			handAcross(s, a, b, pulse, hintPoll+waitSlack)
-			handAcross(s, b, a, pulse, hintPoll+waitSlack)
+		for range 3 { // each is registered for a while after it has waited, and they share the polls
+			handAcross(s, a, b, pulse, 2*hintPoll+waitSlack)
+			handAcross(s, b, a, pulse, 2*hintPoll+waitSlack)
 		}
 	})
 }
