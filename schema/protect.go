@@ -25,15 +25,15 @@ var protect embed.FS
 type Protection struct {
 	// Table is its name, or its schema, a dot and its name, as the catalog spells them.
 	Table string `json:"-"`
-	// Key is the key of a row's lock: "account/{id}" has the value of the row's column id. The columns
-	// are of integers, text or UUIDs, and their text is that of PostgreSQL: decimal digits, and lower
-	// case for a UUID. Without a column it is the one key of the whole table. A * at its end stands
-	// for any text: "account/*" is for a table that is written under the lock of some account, which
-	// its rows do not name. It is the key as the listing of all locks shows it, with the names of its
-	// namespaces.
+	// Key is the key of a row's lock: "account/{id}" has the value of the row's column id. The
+	// columns are of integers, text or UUIDs, and their text is that of the database: decimal
+	// digits, lower case for a UUID, and UTF-8. Without a column it is the one key of the whole
+	// table. A * at its end stands for any text: "account/*" is for a table that is written under
+	// the lock of some account, which its rows do not name. It is the key as the listing of all
+	// locks shows it, with the names of its namespaces.
 	Key string `json:"key"`
-	// Exempt are roles that write without a fence, for migrations: those that have logged in.
-	// SET ROLE changes nothing.
+	// Exempt are roles or users that write without a fence, for migrations: those that have logged
+	// in. SET ROLE changes nothing. On MySQL and MariaDB a user is named without a host.
 	Exempt []string `json:"exempt,omitempty"`
 	// WarnOnly refuses nothing. It counts statements without a fence, and who sent them: see
 	// [Protected].
@@ -46,11 +46,16 @@ type Protection struct {
 // statement, SQLSTATE P0RLF, which DoTx returns as lease.ErrFenced. A table that is protected
 // already is protected as p says from now on.
 //
-// It is for PostgreSQL, and lease.ErrUnsupported elsewhere. It refuses with lease.ErrTable, before
-// anything is written, a table that cannot be protected, as a view or one without the key's
-// columns. The user must own the table or have TRIGGER on it, and may make functions where the
-// tables of locks are: otherwise it is lease.ErrPrivilege. Functions are run as this user, who
-// needs to stay. It waits for writers of the table, as Migrate does.
+// On PostgreSQL that is sound. On MySQL and MariaDB, whose TRUNCATE fires no trigger, it is sound
+// through DoTx and with UnlockTx; after a Fence by hand and a COMMIT without UnlockTx the session
+// may write until the lock is released. On SQLite it is lease.ErrUnsupported.
+//
+// It refuses with lease.ErrTable, before anything is written, a table that cannot be protected, as
+// a view or one without the key's columns. On PostgreSQL the user must own the table or have
+// TRIGGER on it, and may make functions where the tables of locks are; on MySQL and MariaDB the
+// user needs TRIGGER on the table, SELECT on rowlock, and what the binary log asks for. Otherwise
+// it is lease.ErrPrivilege. Triggers act as this user, who needs to stay. It waits for writers of
+// the table, as Migrate does.
 func Protect(ctx context.Context, db DB, d dialect.Dialect, p Protection) error {
 	return changeProtection(ctx, "schema.Protect", db, d, p, "protect")
 }
@@ -74,6 +79,9 @@ func changeProtection(
 	if err != nil {
 		return err
 	}
+	if s.dialect.Name() == "mysql" {
+		return s.changeTriggers(ctx, db, p, target, section == "protect")
+	}
 	text, err := p.sql(s.dialect, target, section)
 	if err != nil {
 		return err
@@ -84,8 +92,10 @@ func changeProtection(
 }
 
 // ProtectSQL is what Protect and Unprotect run, for a migration of the application's: up protects,
-// down ends it. Each is one statement, which has semicolons within it; goose finds its end. It
-// connects to nothing: the statement finds tables without a schema by the search_path.
+// down ends it. Statements have semicolons within them; goose finds their ends. It connects to
+// nothing. On PostgreSQL each is one statement, which finds tables without a schema by the
+// search_path and refuses what Protect refuses. On MySQL and MariaDB the server refuses views and
+// missing columns alone: look at Protected afterwards.
 func ProtectSQL(d dialect.Dialect, p Protection) (up, down string, err error) {
 	if err := protects(d); err != nil {
 		return "", "", err
@@ -97,6 +107,9 @@ func ProtectSQL(d dialect.Dialect, p Protection) (up, down string, err error) {
 	target, err := of.Quote(p.Table)
 	if err != nil {
 		return "", "", err
+	}
+	if of.Name() == "mysql" {
+		return p.triggerSQL(of, target)
 	}
 	for section, to := range map[string]*string{"protect": &up, "unprotect": &down} {
 		text, err := p.sql(of, target, section)
@@ -115,7 +128,6 @@ func protects(d dialect.Dialect) error {
 		return err
 	}
 	why := map[string]string{
-		"mysql": "a trigger of MySQL or MariaDB does not see which transaction has written the lock's row",
 		"sqlite": "a trigger of SQLite does not see which transaction has written the lock's row, and what a " +
 			"fence could leave for it would be there for the next transaction too",
 	}[of.Name()]
@@ -143,20 +155,17 @@ var (
 
 // sql is a section for p, all of whose names have been checked.
 func (p Protection) sql(of *sqlstore.Dialect, target, section string) (string, error) {
-	key, columns, err := p.key()
+	texts, columns, err := p.key()
 	if err != nil {
 		return "", err
 	}
-	for _, name := range append(columns, p.Exempt...) {
-		if !plainName.MatchString(name) {
-			return "", fmt.Errorf("%w: protect %s: the name %q: use a letter or _, then up to 62 letters, "+
-				"digits or _", lease.ErrConfig, p.Table, name)
-		}
+	key := "'" + texts[0] + "'"
+	for i, text := range texts[1:] {
+		key += fmt.Sprintf(" || d.c%d::text || '%s'", i, text)
 	}
-	var definition bytes.Buffer
-	encoder := json.NewEncoder(&definition)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(p); err != nil {
+	key = "convert_to(" + key + ", 'UTF8')"
+	definition, err := asText(p)
+	if err != nil {
 		return "", err
 	}
 	sections, err := protection(of)
@@ -172,39 +181,43 @@ func (p Protection) sql(of *sqlstore.Dialect, target, section string) (string, e
 		"@target", target, "@locks", of.Names().Table("rowlock", `"`), "@prefix", of.Names().Prefix,
 		"@columns", literals(columns), "@exempt", literals(p.Exempt), "@key", key,
 		"@match", match, "@any", some,
-		"@warn", strconv.FormatBool(p.WarnOnly), "@definition", strings.TrimSpace(definition.String()),
+		"@warn", strconv.FormatBool(p.WarnOnly), "@definition", definition,
 	).Replace(text), nil
 }
 
-// key is the expression for the key's bytes, over columns c0, c1 and so on of d.
-func (p Protection) key() (expression string, columns []string, err error) {
+// asText is JSON without a quote or a backslash.
+func asText(v any) (string, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(v)
+	return strings.TrimSpace(text.String()), err
+}
+
+// key takes the key apart: the columns stand between the texts.
+func (p Protection) key() (texts, columns []string, err error) {
 	if strings.ContainsAny(p.Key, `'"\$`) || strings.ContainsFunc(p.Key, unprintable) {
-		return "", nil, fmt.Errorf("%w: protect %s: the key %q has a quote, a backslash, a $ or what does not "+
+		return nil, nil, fmt.Errorf("%w: protect %s: the key %q has a quote, a backslash, a $ or what does not "+
 			"print", lease.ErrConfig, p.Table, p.Key)
 	}
 	if err := lease.CheckKey(keyColumn.ReplaceAllString(p.Key, "0")); err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
-	var parts []string
-	rest := strings.TrimSuffix(p.Key, "*")
-	for {
-		at := keyColumn.FindStringSubmatchIndex(rest)
-		text := rest
-		if at != nil {
-			text = rest[:at[0]]
-		}
-		if strings.ContainsAny(text, "{}") {
-			return "", nil, fmt.Errorf("%w: protect %s: the key %q: write each column as {column}",
-				lease.ErrConfig, p.Table, p.Key)
-		}
-		parts = append(parts, "'"+text+"'")
-		if at == nil {
-			return "convert_to(" + strings.Join(parts, " || ") + ", 'UTF8')", columns, nil
-		}
-		parts = append(parts, fmt.Sprintf("d.c%d::text", len(columns)))
-		columns = append(columns, rest[at[2]:at[3]])
-		rest = rest[at[1]:]
+	for _, found := range keyColumn.FindAllStringSubmatch(p.Key, -1) {
+		columns = append(columns, found[1])
 	}
+	texts = keyColumn.Split(strings.TrimSuffix(p.Key, "*"), -1)
+	if strings.ContainsAny(strings.Join(texts, ""), "{}") {
+		return nil, nil, fmt.Errorf("%w: protect %s: the key %q: write each column as {column}",
+			lease.ErrConfig, p.Table, p.Key)
+	}
+	for _, name := range append(columns, p.Exempt...) {
+		if !plainName.MatchString(name) {
+			return nil, nil, fmt.Errorf("%w: protect %s: the name %q: use a letter or _, then up to 62 letters, "+
+				"digits or _", lease.ErrConfig, p.Table, name)
+		}
+	}
+	return texts, columns, nil
 }
 
 func unprintable(r rune) bool { return !strconv.IsPrint(r) }
@@ -233,10 +246,11 @@ func (s *session) refused(err error) error {
 type ProtectedTable struct {
 	Protection
 	// Missing are the kinds of writes that are not refused any more, because a trigger is disabled or
-	// gone: "insert", "update", "delete", "truncate".
+	// gone: "insert", "update", "delete", and on PostgreSQL "truncate". On MySQL and MariaDB a
+	// foreign key that cascades into the table is past the last two.
 	Missing []string
-	// Unfenced is how many statements WarnOnly has counted, and rows of a partitioned table. Those of
-	// transactions that were rolled back are among them.
+	// Unfenced is how many statements WarnOnly has counted, and rows of a partitioned table, of MySQL
+	// and of MariaDB. Those of transactions that were rolled back are among them.
 	Unfenced int64
 	// Writers are who sent them: of the first hundred all, and then of each thousand one.
 	Writers []UnfencedWriter
@@ -244,8 +258,10 @@ type ProtectedTable struct {
 
 // UnfencedWriter is who has written to a table without a fence.
 type UnfencedWriter struct {
+	// Role has logged in. Application is what it calls itself, and on MySQL and MariaDB its host.
 	Role, Application string
-	// Key is one of those that it had not fenced, and Query the beginning of a statement.
+	// Key is one of those that it had not fenced, and Query the beginning of a statement, which MySQL
+	// and MariaDB do not tell.
 	Key, Query string
 	// Seen is how many of its statements have a row.
 	Seen int64
@@ -288,6 +304,9 @@ func (s *session) protected(ctx context.Context, conn *sql.Conn) (all []Protecte
 	sections, err := protection(s.dialect)
 	if err != nil {
 		return nil, err
+	}
+	if s.dialect.Name() == "mysql" {
+		return s.triggered(ctx, conn)
 	}
 	n := s.dialect.Names()
 	rows, err := conn.QueryContext(ctx, sections["protected"], n.Schema, n.Prefix+"rowlock_protect_")
@@ -334,9 +353,12 @@ func (t *ProtectedTable) count(ctx context.Context, conn *sql.Conn, query string
 	defer rows.Close()
 	for rows.Next() {
 		var w UnfencedWriter
-		if err := rows.Scan(&w.Role, &w.Application, &w.Key, &w.Query, &w.Seen, &w.Last, &t.Unfenced); err != nil {
+		var last int64
+		err := rows.Scan(&w.Role, &w.Application, &w.Key, &w.Query, &w.Seen, &last, &t.Unfenced)
+		if err != nil {
 			return err
 		}
+		w.Last = time.UnixMicro(last)
 		t.Writers = append(t.Writers, w)
 	}
 	return rows.Err()

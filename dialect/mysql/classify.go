@@ -40,6 +40,7 @@ var verdicts = map[uint16]sqlstore.Verdict{
 	1044: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	1227: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	1142: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
+	1419: {Class: sqlstore.Refused, As: lease.ErrPrivilege}, // a trigger, with a binary log
 	1143: {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	1690: {Class: sqlstore.Refused, As: lease.ErrTokenExhausted},
 	3819: {Class: sqlstore.Refused, As: lease.ErrCorrupt},   // CHECK, MySQL
@@ -65,6 +66,9 @@ var errPrepared = fmt.Errorf("%w: raise max_prepared_stmt_count (SET GLOBAL), or
 var errTemporary = fmt.Errorf("%w: the server lost a temporary table of its own: raise "+
 	"temptable_max_ram (SET GLOBAL), which at 2 MiB is too little for one statement", lease.ErrConfig)
 
+// unfenced is the state with which a protected table refuses: schema.Protect.
+var unfenced = [5]byte([]byte("P0RLF"))
+
 // signaled is the state that SIGNAL alone has. Its number can be any.
 var signaled = [5]byte([]byte("45000"))
 
@@ -89,6 +93,8 @@ func verdictOn(my *mysql.MySQLError) sqlstore.Verdict {
 		return sqlstore.Verdict{Class: sqlstore.Unfit} // the era of another server
 	case my.Number == 1146 && strings.Contains(my.Message, "/#sql"):
 		return sqlstore.Verdict{Class: sqlstore.Refused, As: errTemporary} // none of rowlock's is missing
+	case my.SQLState == unfenced:
+		return sqlstore.Verdict{Class: sqlstore.Refused, As: lease.ErrFenced}
 	case !known && my.SQLState == signaled:
 		return verdicts[1644]
 	}

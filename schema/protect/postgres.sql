@@ -206,6 +206,7 @@ GROUP BY rn.nspname, c.relname, p.oid, n.nspname, p.proname ORDER BY rn.nspname,
 
 -- name: seen
 -- Who has written to @seen without a fence.
-SELECT role, application, coalesce(min(key), ''), coalesce(min(query), ''), count(*), max(at), 
+SELECT role, application, coalesce(min(key), ''), coalesce(min(query), ''), count(*),
+  (extract(epoch FROM max(at)) * 1000000)::bigint,
   pg_sequence_last_value(pg_get_serial_sequence('@seen', 'n')::regclass) FROM @seen
 GROUP BY role, application ORDER BY count(*) DESC, role, application LIMIT 100

@@ -20,9 +20,10 @@ func (p *program) protect() *cobra.Command {
 		Use:   "protect TABLE --key KEY",
 		Short: "Have a table refuse writers without a fence",
 		Long: long(`
-Have PostgreSQL refuse what is written to a table in a transaction that has not fenced the lock of
+Have the database refuse what is written to a table in a transaction that has not fenced the lock of
 each row: --key account/{id} is the lock with the row's id in its key. A key without a column is
-that of the whole table, and account/* any that begins so. See docs/protect.md.
+that of the whole table, and account/* any that begins so. On MySQL and MariaDB it is sound for
+transactions of DoTx, and advisory for a Fence by hand. See docs/protect.md.
 
 Begin with --warn-only, and look at who writes without a fence: rowlock protect ls.`),
 		Args: cobra.ExactArgs(1),

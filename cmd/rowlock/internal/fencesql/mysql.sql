@@ -6,7 +6,7 @@ SELECT CASE WHEN (SELECT count(*) FROM rowlock WHERE `key` = x'@key' AND owner =
   ELSE (SELECT concat('@name: fenced: roll back', name) FROM rowlock_meta) END AS lock_is;
 
 -- name: extend
--- An extended lease counts from the commit on.
-UPDATE rowlock SET expires_at = greatest(expires_at, UTC_TIMESTAMP(6) + INTERVAL @ttl MICROSECOND)
+-- An extended lease counts from the commit on. Protected tables look for the mark.
+UPDATE rowlock SET fenced_by = CONNECTION_ID(), fenced_token = token, expires_at = greatest(expires_at, UTC_TIMESTAMP(6) + INTERVAL @ttl MICROSECOND)
 WHERE `key` = x'@key' AND owner = x'@owner' AND token = @token AND placement = 0
   AND expires_at > UTC_TIMESTAMP(6);
