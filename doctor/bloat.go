@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -36,7 +37,7 @@ func bloat(ctx context.Context, x *examiner) (f Finding, err error) {
 		}
 	}
 	for _, r := range rows {
-		if tableNames[x.short(r[0])] {
+		if slices.Contains(tableNames, x.short(r[0])) {
 			deadVersions(&f, r)
 		}
 	}

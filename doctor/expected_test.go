@@ -56,7 +56,7 @@ func (x *examiner) made(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, r := range indexes {
-		if !tableNames[x.short(r[0])] {
+		if !slices.Contains(tableNames, x.short(r[0])) {
 			t.Errorf("no feature has the table %s: nothing looks at its columns and rights", r[0])
 		}
 		lines = append(lines, indexLine(x.short(r[0]), r[1], r[2]))

@@ -3,7 +3,10 @@ package doctor
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
+
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
 // features are what a user of each table can do. What every client needs comes first.
@@ -24,15 +27,7 @@ var features = []struct {
 }
 
 // tableNames are all tables of this version.
-var tableNames = func() map[string]bool {
-	all := make(map[string]bool)
-	for _, feature := range features {
-		for _, table := range feature.tables {
-			all[table] = true
-		}
-	}
-	return all
-}()
+var tableNames = sqlstore.Tables(sqlstore.AllSets...)
 
 // privileges names what fails for want of which right.
 func privileges(ctx context.Context, x *examiner) (f Finding, err error) {
@@ -43,7 +38,7 @@ func privileges(ctx context.Context, x *examiner) (f Finding, err error) {
 	made := x.present(ctx)
 	for _, feature := range features {
 		for _, table := range feature.tables {
-			if len(columns[table]) == 0 && (x.d.Name() != "mysql" || !made[table]) {
+			if len(columns[table]) == 0 && (x.d.Name() != "mysql" || !slices.Contains(made, table)) {
 				continue // the check of the tables has it
 			}
 			if err := x.rights(ctx, &f, feature.name, feature.core, table); err != nil {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,24 +46,16 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 	if err != nil {
 		return f, err
 	}
-	v := sets[sqlstore.Core]
-	version := v.At
+	version := sets[sqlstore.Core].At
 	f.saw("schema_version", version, meta)
-	switch {
-	case 0 < version && version < sqlstore.FirstVersion:
-		f.raise(Critical, fmt.Sprintf("the tables are of version %d, which was never released: Open refuses "+
-			"them", version), "stop its clients, then rowlock uninstall --yes and rowlock migrate up")
-	case version < sqlstore.SchemaVersion:
-		f.raise(Critical, fmt.Sprintf("the tables are of version %d and this rowlock needs %d: Open refuses "+
-			"them", version, sqlstore.SchemaVersion), migrates)
-	case version > sqlstore.SchemaVersion && sqlstore.CheckVersion(sqlstore.Core, v) != nil:
-		f.raise(Critical, fmt.Sprintf("the tables are of version %d and this rowlock knows %d: Open refuses "+
-			"them", version, sqlstore.SchemaVersion), "deploy a newer rowlock")
-	}
-	for _, set := range sqlstore.AllSets[1:] {
+	for _, set := range sqlstore.AllSets {
 		v, there := sets[set]
+		cure := migrates
+		if v.At > sqlstore.SchemaVersion {
+			cure = "deploy a newer rowlock"
+		}
 		if err := sqlstore.CheckVersion(set, v); there && err != nil {
-			f.raise(Critical, oneLine(err), migrates)
+			f.raise(Critical, oneLine(err), cure)
 		}
 	}
 	f.fine(fmt.Sprintf("version %d", version))
@@ -93,7 +86,7 @@ func tables(ctx context.Context, x *examiner) (f Finding, err error) {
 	made := x.present(ctx)
 	want = slices.DeleteFunc(want, func(line string) bool {
 		table, _, _ := strings.Cut(line, " ")
-		return !made[table]
+		return !slices.Contains(made, table)
 	})
 	if err := x.compare(ctx, &f, want, columns, have); err != nil {
 		return f, err
@@ -106,7 +99,7 @@ func tables(ctx context.Context, x *examiner) (f Finding, err error) {
 }
 
 // present are the tables of the sets that the database has, as far as rowlock_meta tells.
-func (x *examiner) present(ctx context.Context) map[string]bool {
+func (x *examiner) present(ctx context.Context) []string {
 	sets := make(sqlstore.Sets)
 	err := x.read(ctx, func(conn *sql.Conn) (err error) {
 		sets, err = sqlstore.SetsOf(ctx, conn, x.d)
@@ -116,13 +109,7 @@ func (x *examiner) present(ctx context.Context) map[string]bool {
 		x.leave() // its session may be in a transaction that has failed
 		return tableNames
 	}
-	all := make(map[string]bool)
-	for set := range sets {
-		for _, table := range sqlstore.SetTables[set] {
-			all[table] = true
-		}
-	}
-	return all
+	return sqlstore.Tables(slices.Collect(maps.Keys(sets))...)
 }
 
 func (x *examiner) compare(
@@ -208,7 +195,7 @@ func (x *examiner) alterations(ctx context.Context, f *Finding) error {
 	}
 	rows, err := x.scan(ctx, "alterations", args...)
 	for _, r := range rows {
-		if _, ours := tableNames[x.short(r[1])]; !ours {
+		if !slices.Contains(tableNames, x.short(r[1])) {
 			continue
 		}
 		f.saw(r[0]+" of "+r[1], r[2], "the catalog")
@@ -251,7 +238,7 @@ func (x *examiner) columns(ctx context.Context) (map[string][]string, error) {
 	rows, err := x.scan(ctx, "columns", x.like()...)
 	all := make(map[string][]string)
 	for _, r := range rows {
-		if _, ours := tableNames[x.short(r[0])]; ours {
+		if slices.Contains(tableNames, x.short(r[0])) {
 			all[x.short(r[0])] = append(all[x.short(r[0])], r[1])
 		}
 	}

@@ -18,12 +18,6 @@ import (
 // Migrate refuses is among them.
 var kept = []string{"rowlock_floor", "rowlock_meta"}
 
-// dropped are the others, and rowlock_era, which commits before the first release made.
-var dropped = []string{
-	"rowlock", "rowlock_queue", "rowlock_wait", "rowlock_member", "rowlock_limit", "rowlock_latch",
-	"rowlock_party", "rowlock_once", "rowlock_hold", "rowlock_forced", "rowlock_trace", "rowlock_era",
-}
-
 // guards are tables whose rows guard something, the section that counts them, and what they are.
 // Waiters guard nothing, and are told besides.
 var guards = []struct{ table, section, what string }{
@@ -109,7 +103,8 @@ func (s *session) remove(ctx context.Context, conn *sql.Conn, all bool) error {
 // lockTables returns the tables that are there. Nothing is granted in them from then on.
 func (s *session) lockTables(ctx context.Context, conn *sql.Conn) (present []string, err error) {
 	n := s.dialect.Names()
-	for _, table := range slices.Concat(kept, dropped) {
+	// Commits before the first release made rowlock_era.
+	for _, table := range append(sqlstore.Tables(sqlstore.AllSets...), "rowlock_era") {
 		there, err := s.ask(ctx, conn, "exists", n.Schema, n.Prefix+table)
 		if err != nil {
 			return nil, err

@@ -7,6 +7,9 @@ import (
 	"github.com/rowlockdb/rowlock/dialect"
 )
 
+// Kept are the tables that the way down leaves.
+var Kept = kept
+
 // Idle begins a migration, calls begun under its lock, and goes no further.
 func Idle(ctx context.Context, db DB, d dialect.Dialect, begun func()) error {
 	s, err := newSession(ctx, "schema.Idle", db, d)

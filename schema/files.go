@@ -80,8 +80,8 @@ var indexed = regexp.MustCompile(`(?m)^CREATE INDEX (\S+) ON "main"\.`)
 var gooseMark = regexp.MustCompile(`(?m)^-- \+goose .*\n+`)
 
 // SQL returns the same files as plain SQL, for psql, Flyway, golang-migrate and others: up makes
-// the tables, down removes them. Every statement ends with a semicolon at the end of a line, and no
-// other line ends with one.
+// the tables. down does what [Down] does, as far as SQL can: docs/uninstall.md has the differences.
+// Every statement ends with a semicolon at the end of a line, and no other line ends with one.
 func SQL(d dialect.Dialect, sets ...Set) (up, down string, err error) {
 	all, err := migrations(d, sets)
 	for _, m := range all {

@@ -1,7 +1,9 @@
 package schema_test
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"io/fs"
 	"strings"
 	"testing"
@@ -9,7 +11,11 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/latch"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/once"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -46,7 +52,7 @@ func TestPlainSQL(t *testing.T) {
 			t.Error("Migrate made them anew")
 		}
 		plain(t, db, down)
-		equal(t, "tables", s.listTables(t, db, ""), nil)
+		equal(t, "tables", s.listTables(t, db, ""), schema.Kept)
 	})
 }
 
@@ -62,7 +68,7 @@ func TestPlainSQLInOnePiece(t *testing.T) {
 			exec(t, db, up)
 			equal(t, "tables", s.listTables(t, db, ""), prefixed("one_"))
 			exec(t, db, down)
-			equal(t, "tables", s.listTables(t, db, ""), nil)
+			equal(t, "tables", s.listTables(t, db, ""), []string{"one_rowlock_floor", "one_rowlock_meta"})
 		})
 	}
 }
@@ -159,16 +165,206 @@ func TestAmongTheApplicationsMigrations(t *testing.T) {
 	})
 }
 
-func TestApplicationsGooseGoesDown(t *testing.T) {
+// Tokens go on above those that were granted, and the tables pass for the same.
+// A database that schema.Down has been at is left as it is.
+func TestApplicationsGooseGoesDownAndKeepsTokens(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
-		db := s.open(t)
+		driver, dsn := withLocks(t, s)
+		db := open(t, driver, dsn)
+		app := application(t, s, db, true)
+		granted := lease.Token(0)
+		for i := range 3 {
+			if _, err := app.Up(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			again := lease.Token(lockAndUnlock(t, s, db, 5))
+			if again <= granted {
+				t.Errorf("token %d after token %d", again, granted)
+			}
+			granted = again
+			before := instance(t, db)
+			if i == 1 {
+				if err := schema.Down(t.Context(), db, s.dialect()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := app.DownTo(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "tables", s.listTables(t, db, ""), append([]string{"goose_db_version", "orders"}, schema.Kept...))
+			if n := one[int](t, db, "SELECT COUNT(*) FROM rowlock_meta WHERE name LIKE '%version%' OR name LIKE 'comp%'"); n != 0 {
+				t.Errorf("it has left %d versions", n)
+			}
+			if floor := one[lease.Token](t, db, "SELECT MIN(floor) FROM rowlock_floor"); floor < granted {
+				t.Errorf("the floor %d is below the token %d", floor, granted)
+			}
+			if instance(t, db) != before {
+				t.Error("the tables pass for others")
+			}
+		}
+	})
+}
+
+// What the tables guard would be had, or done, a second time. Each file refuses by itself, and
+// afterwards there is nothing to mend.
+func TestApplicationsGooseRefusesWhatGuardsSomething(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		driver, dsn := withLocks(t, s)
+		db := open(t, driver, dsn)
+		app := application(t, s, db, true)
+		up := func() {
+			t.Helper()
+			if _, err := app.Up(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		up()
+		// refused goes down to what says that it guards something, and up again.
+		refused := func(says string) {
+			t.Helper()
+			_, err := app.DownTo(t.Context(), 1)
+			if err == nil || !strings.Contains(err.Error(), "the tables stay: ") || !strings.Contains(err.Error(), says) {
+				t.Fatalf("got %v, want a refusal that says %q", err, says)
+			}
+			up()
+			equal(t, "tables", s.listTables(t, db, ""), append([]string{"goose_db_version", "orders"}, ourTables...))
+		}
+		c, err := rowlock.Open(db, s.dialect(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+
+		held, err := c.Lock(t.Context(), "key")
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused("keys are locked")
+		if err := held.Unlock(t.Context()); err != nil {
+			t.Errorf("the lock that kept the tables: %v", err)
+		}
+		for _, bad := range []string{"placement = 3", "token = -1", "token = 9223372036853727231"} {
+			exec(t, db, "UPDATE rowlock SET "+bad)
+			refused("in a cluster or out of tokens")
+			exec(t, db, "UPDATE rowlock SET placement = 0, token = 7")
+		}
+		limit := lease.Limit{Name: "limit", Slots: 3}
+		if _, err := c.MakeLimit(t.Context(), limit); err != nil {
+			t.Fatal(err)
+		}
+		slots, err := c.TrySlotsFor(t.Context(), limit, []rowlock.SlotCall{{Ctx: t.Context(), N: 2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused("slots of limits are held")
+		read, err := c.RLock(t.Context(), "read")
+		if err = errors.Join(err, slots[0].Unlock(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		refused("readers hold keys")
+		exec(t, db, "UPDATE rowlock_member SET expires_at = joined_at") // as of a process that was killed
+		latches, err := latch.New(db, s.dialect(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer latches.Close()
+		if _, err := latches.Open(t.Context(), "latch", 2); err != nil {
+			t.Fatal(err)
+		}
+		refused("latches or barriers have not expired")
+		exec(t, db, "DELETE FROM rowlock_latch")
+		done, err := once.New(db, s.dialect(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done.Close()
+		_, err = done.Do(t.Context(), once.Request{Key: "k"}, func(context.Context, *sql.Tx) ([]byte, error) {
+			return nil, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused("results of once have not expired")
+		exec(t, db, "DELETE FROM rowlock_once")
+		if _, err := app.DownTo(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		up()
+		if again, err := c.Lock(t.Context(), "read"); err != nil || again.Token() <= read.Token() {
+			t.Errorf("after the readers: %v, %v", again, err)
+		}
+	})
+}
+
+// Where DDL commits by itself, the way down may have been cut after any statement. Run again, it
+// ends what it has begun, and no token is lost.
+func TestTheWayDownCutAnywhereIsRunAgain(t *testing.T) {
+	for _, s := range []server{onMySQL, onMariaDB} {
+		on(t, s, func(t *testing.T, s server) {
+			t.Parallel()
+			_, down, err := schema.SQL(s.dialect(), schema.Core, schema.Shared)
+			if err != nil {
+				t.Fatal(err)
+			}
+			statements := strings.SplitAfter(strings.TrimSpace(down), ";\n")
+			db := s.open(t)
+			for n := range statements {
+				if err := schema.Migrate(t.Context(), db, s.dialect(), schema.Shared); err != nil {
+					t.Fatal(err)
+				}
+				token := lease.Token(1000 + n)
+				if err := insert(s, db, []byte("key"), nil, token); err != nil {
+					t.Fatal(err)
+				}
+				plain(t, db, strings.Join(statements[:n], ""))
+				plain(t, db, down)
+				equal(t, "tables", s.listTables(t, db, ""), schema.Kept)
+				if floor := one[lease.Token](t, db, "SELECT MIN(floor) FROM rowlock_floor"); floor != token {
+					t.Errorf("cut after %d statements, the floor is %d after token %d", n, floor, token)
+				}
+			}
+		})
+	}
+}
+
+// A program that goes on while its tables are removed loses them, and its tokens are not granted
+// again.
+func TestTheWayDownKeepsTokensThatAreGrantedMeanwhile(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		driver, dsn := withLocks(t, s)
+		db := open(t, driver, dsn)
 		app := application(t, s, db, true)
 		if _, err := app.Up(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := app.DownTo(t.Context(), 1); err != nil {
+		c, err := rowlock.Open(db, s.dialect(), nil)
+		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "tables", s.listTables(t, db, ""), []string{"goose_db_version", "orders"})
+		defer c.Close()
+		last, ended := lease.Token(0), make(chan error)
+		go func() {
+			for {
+				l, err := c.Lock(t.Context(), "key")
+				if err == nil {
+					last = l.Token()
+					err = l.Unlock(t.Context())
+				}
+				if err != nil {
+					ended <- err
+					return
+				}
+			}
+		}()
+		err = errors.New("the key is locked")
+		for err != nil && t.Context().Err() == nil {
+			_, err = app.DownTo(t.Context(), 1)
+		}
+		if err := <-ended; !errors.Is(err, lease.ErrNoSchema) {
+			t.Errorf("who goes on gets %v", err)
+		}
+		if floor := one[lease.Token](t, db, "SELECT MIN(floor) FROM rowlock_floor"); floor < last {
+			t.Errorf("the floor %d is below the token %d", floor, last)
+		}
 	})
 }

@@ -1,12 +1,14 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
@@ -37,6 +39,14 @@ type session struct {
 	named      []Set  // to be made
 }
 
+// times puts each database's clock, and the year 9999, into the statements of all.sql.
+var times = map[string]*strings.Replacer{
+	"postgres": strings.NewReplacer("@now", "clock_timestamp()", "@never", "'9999-01-01 00:00:00+00'"),
+	"mysql":    strings.NewReplacer("@now", "UTC_TIMESTAMP(6)", "@never", "'9999-01-01'"),
+	"sqlite": strings.NewReplacer("@now", "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+		"@never", "253370764800000"),
+}
+
 func newSession(ctx context.Context, caller string, db DB, d dialect.Dialect) (*session, error) {
 	of, err := open(d)
 	if err == nil {
@@ -49,7 +59,8 @@ func newSession(ctx context.Context, caller string, db DB, d dialect.Dialect) (*
 		return nil, err
 	}
 	sql, err := text.ReadFile("statements/" + d.Name() + ".sql")
-	if err != nil {
+	all, failed := text.ReadFile("statements/all.sql")
+	if err = cmp.Or(err, failed); err != nil {
 		return nil, err
 	}
 	s := &session{dialect: of}
@@ -57,7 +68,7 @@ func newSession(ctx context.Context, caller string, db DB, d dialect.Dialect) (*
 	if err != nil {
 		return nil, s.explain(ctx, db, "find the schema", err)
 	}
-	s.dialect, s.statements = located, located.Parse(string(sql))
+	s.dialect, s.statements = located, located.Parse(times[d.Name()].Replace(string(all))+string(sql))
 	return s, nil
 }
 

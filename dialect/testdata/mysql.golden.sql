@@ -1309,6 +1309,26 @@ ORDER BY `at` DESC, id DESC LIMIT ?
 -- dialect/mysql/trace.sql: trace-sweep
 DELETE /* rowlock trace-sweep */ FROM `rowlock_trace` WHERE `at` < UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND ORDER BY `at`, id LIMIT ?
 
+-- schema/statements/all.sql: guard-leases
+SELECT /* rowlock guard-leases */ count(*) FROM `rowlock` WHERE owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) AND expires_at < '9999-01-01'
+
+-- schema/statements/all.sql: guard-keys
+SELECT /* rowlock guard-keys */ count(*) FROM `rowlock`
+WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
+
+-- schema/statements/all.sql: guard-once
+SELECT /* rowlock guard-once */ count(*) FROM `rowlock_once` WHERE expires_at > UTC_TIMESTAMP(6)
+
+-- schema/statements/all.sql: guard-latches
+SELECT /* rowlock guard-latches */ count(*) FROM `rowlock_latch` WHERE expires_at > UTC_TIMESTAMP(6)
+
+-- schema/statements/all.sql: waiters
+SELECT /* rowlock waiters */ count(*) FROM `rowlock_queue` WHERE alive_until > UTC_TIMESTAMP(6)
+
+-- schema/statements/all.sql: forget-version
+DELETE /* rowlock forget-version */ FROM `rowlock_meta`
+WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
+
 -- schema/statements/mysql.sql: exists
 SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM information_schema.tables
 WHERE table_schema = ? AND table_name = ?)
@@ -1342,32 +1362,11 @@ SELECT /* rowlock oldest */ GROUP_CONCAT(blocker SEPARATOR ', ') FROM (
 -- schema/statements/mysql.sql: lock-tables
 LOCK /* rowlock lock-tables */ TABLES @tables WRITE
 
--- schema/statements/mysql.sql: guard-leases
-SELECT /* rowlock guard-leases */ count(*) FROM `rowlock`
-WHERE owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) AND expires_at < '9999-01-01'
-
--- schema/statements/mysql.sql: guard-keys
-SELECT /* rowlock guard-keys */ count(*) FROM `rowlock`
-WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
-
 -- schema/statements/mysql.sql: guard-members
 SELECT /* rowlock guard-members */ count(*) FROM `rowlock_member` WHERE expires_at > UTC_TIMESTAMP(6) AND reader_group <> x'00000000000000000000000000000000'
 
--- schema/statements/mysql.sql: guard-once
-SELECT /* rowlock guard-once */ count(*) FROM `rowlock_once` WHERE expires_at > UTC_TIMESTAMP(6)
-
--- schema/statements/mysql.sql: guard-latches
-SELECT /* rowlock guard-latches */ count(*) FROM `rowlock_latch` WHERE expires_at > UTC_TIMESTAMP(6)
-
--- schema/statements/mysql.sql: waiters
-SELECT /* rowlock waiters */ count(*) FROM `rowlock_queue` WHERE alive_until > UTC_TIMESTAMP(6)
-
 -- schema/statements/mysql.sql: keep-tokens
 UPDATE /* rowlock keep-tokens */ `rowlock_floor` SET floor = GREATEST(floor, (SELECT COALESCE(MAX(token), 0) FROM `rowlock`))
-
--- schema/statements/mysql.sql: forget-version
-DELETE /* rowlock forget-version */ FROM `rowlock_meta`
-WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- schema/statements/mysql.sql: sessions
 SELECT /* rowlock sessions */ count(*) FROM information_schema.processlist

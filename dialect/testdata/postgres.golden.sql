@@ -1377,6 +1377,26 @@ DELETE /* rowlock trace-sweep */ FROM "rowlock_trace" WHERE ctid = ANY (ARRAY(
   SELECT ctid FROM "rowlock_trace" WHERE at < statement_timestamp() - $1::bigint * interval '1 microsecond'
   ORDER BY at, id LIMIT $2::bigint))
 
+-- schema/statements/all.sql: guard-leases
+SELECT /* rowlock guard-leases */ count(*) FROM "rowlock" WHERE owner IS NOT NULL AND expires_at > clock_timestamp() AND expires_at < '9999-01-01 00:00:00+00'
+
+-- schema/statements/all.sql: guard-keys
+SELECT /* rowlock guard-keys */ count(*) FROM "rowlock"
+WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
+
+-- schema/statements/all.sql: guard-once
+SELECT /* rowlock guard-once */ count(*) FROM "rowlock_once" WHERE expires_at > clock_timestamp()
+
+-- schema/statements/all.sql: guard-latches
+SELECT /* rowlock guard-latches */ count(*) FROM "rowlock_latch" WHERE expires_at > clock_timestamp()
+
+-- schema/statements/all.sql: waiters
+SELECT /* rowlock waiters */ count(*) FROM "rowlock_queue" WHERE alive_until > clock_timestamp()
+
+-- schema/statements/all.sql: forget-version
+DELETE /* rowlock forget-version */ FROM "rowlock_meta"
+WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
+
 -- schema/statements/postgres.sql: exists
 SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM pg_class
 WHERE oid = to_regclass(quote_ident($1::text) || '.' || quote_ident($2::text)))
@@ -1408,32 +1428,11 @@ SELECT /* rowlock blockers */ string_agg(blocker, ', ') FROM (
 -- schema/statements/postgres.sql: lock-tables
 LOCK /* rowlock lock-tables */ TABLE @tables
 
--- schema/statements/postgres.sql: guard-leases
-SELECT /* rowlock guard-leases */ count(*) FROM "rowlock"
-WHERE owner IS NOT NULL AND expires_at > clock_timestamp() AND expires_at < '9999-01-01 00:00:00+00'
-
--- schema/statements/postgres.sql: guard-keys
-SELECT /* rowlock guard-keys */ count(*) FROM "rowlock"
-WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
-
 -- schema/statements/postgres.sql: guard-members
 SELECT /* rowlock guard-members */ count(*) FROM "rowlock_member" WHERE expires_at > clock_timestamp() AND reader_group <> decode('00000000000000000000000000000000', 'hex')
 
--- schema/statements/postgres.sql: guard-once
-SELECT /* rowlock guard-once */ count(*) FROM "rowlock_once" WHERE expires_at > clock_timestamp()
-
--- schema/statements/postgres.sql: guard-latches
-SELECT /* rowlock guard-latches */ count(*) FROM "rowlock_latch" WHERE expires_at > clock_timestamp()
-
--- schema/statements/postgres.sql: waiters
-SELECT /* rowlock waiters */ count(*) FROM "rowlock_queue" WHERE alive_until > clock_timestamp()
-
 -- schema/statements/postgres.sql: keep-tokens
 UPDATE /* rowlock keep-tokens */ "rowlock_floor" SET floor = greatest(floor, (SELECT max(token) FROM "rowlock"))
-
--- schema/statements/postgres.sql: forget-version
-DELETE /* rowlock forget-version */ FROM "rowlock_meta"
-WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- schema/statements/postgres.sql: sessions
 SELECT /* rowlock sessions */ count(*) FROM pg_stat_activity

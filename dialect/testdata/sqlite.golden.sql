@@ -881,6 +881,26 @@ DELETE /* rowlock trace-sweep */ FROM "rowlock_trace" WHERE (at, id) IN (
   SELECT at, id FROM "rowlock_trace" WHERE at < CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?
   ORDER BY at, id LIMIT ?)
 
+-- schema/statements/all.sql: guard-leases
+SELECT /* rowlock guard-leases */ count(*) FROM "rowlock" WHERE owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AND expires_at < 253370764800000
+
+-- schema/statements/all.sql: guard-keys
+SELECT /* rowlock guard-keys */ count(*) FROM "rowlock"
+WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
+
+-- schema/statements/all.sql: guard-once
+SELECT /* rowlock guard-once */ count(*) FROM "rowlock_once" WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- schema/statements/all.sql: guard-latches
+SELECT /* rowlock guard-latches */ count(*) FROM "rowlock_latch" WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- schema/statements/all.sql: waiters
+SELECT /* rowlock waiters */ count(*) FROM "rowlock_queue" WHERE alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+
+-- schema/statements/all.sql: forget-version
+DELETE /* rowlock forget-version */ FROM "rowlock_meta"
+WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
+
 -- schema/statements/sqlite.sql: exists
 SELECT /* rowlock exists */ ?1 = 'main' AND EXISTS (SELECT 1 FROM main.sqlite_schema
   WHERE type = 'table' AND name = ?2 COLLATE NOCASE)
@@ -894,32 +914,11 @@ BEGIN /* rowlock begin */ IMMEDIATE
 -- schema/statements/sqlite.sql: lock
 SELECT /* rowlock lock */ true
 
--- schema/statements/sqlite.sql: guard-leases
-SELECT /* rowlock guard-leases */ count(*) FROM "rowlock"
-WHERE owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AND expires_at < 253370764800000
-
--- schema/statements/sqlite.sql: guard-keys
-SELECT /* rowlock guard-keys */ count(*) FROM "rowlock"
-WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
-
 -- schema/statements/sqlite.sql: guard-members
 SELECT /* rowlock guard-members */ count(*) FROM "rowlock_member" WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AND reader_group <> x'00000000000000000000000000000000'
 
--- schema/statements/sqlite.sql: guard-once
-SELECT /* rowlock guard-once */ count(*) FROM "rowlock_once" WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-
--- schema/statements/sqlite.sql: guard-latches
-SELECT /* rowlock guard-latches */ count(*) FROM "rowlock_latch" WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-
--- schema/statements/sqlite.sql: waiters
-SELECT /* rowlock waiters */ count(*) FROM "rowlock_queue" WHERE alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-
 -- schema/statements/sqlite.sql: keep-tokens
 UPDATE /* rowlock keep-tokens */ "rowlock_floor" SET floor = max(floor, (SELECT coalesce(max(token), 0) FROM "rowlock"))
-
--- schema/statements/sqlite.sql: forget-version
-DELETE /* rowlock forget-version */ FROM "rowlock_meta"
-WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- schema/statements/sqlite.sql: commit
 COMMIT /* rowlock commit */

@@ -76,7 +76,7 @@ func (n Names) Table(table, quote string) string {
 }
 
 var tableWord = regexp.MustCompile(`\browlock(_floor|_meta|_queue|_hold|_once|_once_expiry|_wait|_wait_key|` +
-	`_member|_party|_latch|_limit|_forced|_trace|_era)?\b`)
+	`_member|_party|_latch|_limit|_forced|_trace|_era|_down)?\b`)
 
 // indexWord are indexes of SQLite, which takes their names without that of the file.
 var indexWord = regexp.MustCompile(`^rowlock(_once_expiry|_wait_key)$`)

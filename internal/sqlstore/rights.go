@@ -11,24 +11,10 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// needs are the rights of a database user, table by table.
-var needs = map[string][]string{
-	"rowlock":       {"SELECT", "INSERT", "UPDATE", "DELETE"},
-	"rowlock_floor": {"SELECT", "UPDATE"},
-	"rowlock_queue": {"SELECT", "INSERT", "UPDATE", "DELETE"},
-	"rowlock_wait":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
-	"rowlock_meta":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
-	"rowlock_hold":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
-	"rowlock_once":  {"SELECT", "INSERT", "UPDATE", "DELETE"},
-
-	"rowlock_member": {"SELECT", "INSERT", "UPDATE", "DELETE"},
-	"rowlock_limit":  {"SELECT", "INSERT", "UPDATE"},
-
-	"rowlock_forced": {"SELECT", "INSERT"},
-	"rowlock_trace":  {"SELECT", "INSERT", "DELETE"},
-
-	"rowlock_latch": {"SELECT", "INSERT", "UPDATE", "DELETE"},
-	"rowlock_party": {"SELECT", "INSERT", "UPDATE", "DELETE"},
+// fewer are the rights of a database user on tables that need not all four.
+var fewer = map[string][]string{
+	"rowlock_floor": {"SELECT", "UPDATE"}, "rowlock_limit": {"SELECT", "INSERT", "UPDATE"},
+	"rowlock_forced": {"SELECT", "INSERT"}, "rowlock_trace": {"SELECT", "INSERT", "DELETE"},
 }
 
 // sweeping are the rights that only sweeping needs, if a floor is read without a lock.
@@ -36,7 +22,10 @@ var sweeping = map[string]string{"rowlock": "DELETE", "rowlock_floor": "UPDATE"}
 
 // Needs returns the rights that these settings need on a table.
 func (s Settings) Needs(table string) []string {
-	rights := needs[table]
+	rights, some := fewer[table]
+	if !some {
+		rights = []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
+	}
 	switch {
 	case s.Lockless && (table == "rowlock_floor" || table == "rowlock_meta"):
 		return []string{"SELECT"}
@@ -69,11 +58,7 @@ func (s Settings) besides(has Sets) (sets []Set) {
 
 // tables are those that Open looks at.
 func (s Settings) tables(has Sets) []string {
-	all := s.core()
-	for _, set := range s.besides(has) {
-		all = append(all, SetTables[set]...)
-	}
-	return all
+	return append(s.core(), Tables(s.besides(has)...)...)
 }
 
 // found is tables of the database's own sets, as far as the user may read which there are.
@@ -150,9 +135,7 @@ func ExplainPrivilege(ctx context.Context, pool Pool, d *Dialect, err error) err
 func (d *Dialect) rights() string {
 	var all []string
 	for _, table := range d.settings.tables(nil) {
-		if rights := d.settings.Needs(table); len(rights) > 0 {
-			all = append(all, strings.Join(rights, ", ")+" on "+d.Names().Prefix+table)
-		}
+		all = append(all, strings.Join(d.settings.Needs(table), ", ")+" on "+d.Names().Prefix+table)
 	}
 	return strings.Join(all, " and ")
 }

@@ -27,16 +27,24 @@ const (
 // AllSets is every set, in the order in which they are made.
 var AllSets = []Set{Core, Shared, Once, Latch, ForUpdate, Trace}
 
-// SetTables are the tables of each set.
+// SetTables are the tables of each set. Those in which schema.Down keeps tokens come first.
 var SetTables = map[Set][]string{
 	Core: {
-		"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_forced", "rowlock_meta",
+		"rowlock_floor", "rowlock_meta", "rowlock", "rowlock_queue", "rowlock_wait", "rowlock_forced",
 	},
 	Shared:    {"rowlock_member", "rowlock_limit"},
 	Once:      {"rowlock_once"},
 	Latch:     {"rowlock_latch", "rowlock_party"},
 	ForUpdate: {"rowlock_hold"},
 	Trace:     {"rowlock_trace"},
+}
+
+// Tables are those of these sets.
+func Tables(sets ...Set) (all []string) {
+	for _, set := range sets {
+		all = append(all, SetTables[set]...)
+	}
+	return all
 }
 
 // SchemaVersion is the version of rowlock's tables that this version of rowlock works with, and

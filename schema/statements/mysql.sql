@@ -41,36 +41,12 @@ SELECT GROUP_CONCAT(blocker SEPARATOR ', ') FROM (
 -- Nothing is granted between a look at the tables and their end: each DROP commits by itself.
 LOCK TABLES @tables WRITE
 
--- name: guard-leases
--- The row of a key that readers hold never expires: see guard-members.
-SELECT count(*) FROM rowlock
-WHERE owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6) AND expires_at < '9999-01-01'
-
--- name: guard-keys
--- -1 are rows of forupdate, whose locks lock-tables waits for. The last token would exhaust a floor.
-SELECT count(*) FROM rowlock
-WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
-
 -- name: guard-members
 SELECT count(*) FROM rowlock_member WHERE expires_at > UTC_TIMESTAMP(6) AND reader_group <> x'00000000000000000000000000000000'
-
--- name: guard-once
-SELECT count(*) FROM rowlock_once WHERE expires_at > UTC_TIMESTAMP(6)
-
--- name: guard-latches
-SELECT count(*) FROM rowlock_latch WHERE expires_at > UTC_TIMESTAMP(6)
-
--- name: waiters
-SELECT count(*) FROM rowlock_queue WHERE alive_until > UTC_TIMESTAMP(6)
 
 -- name: keep-tokens
 -- All buckets have the largest token of any key: only Go finds the bucket of a key.
 UPDATE rowlock_floor SET floor = GREATEST(floor, (SELECT COALESCE(MAX(token), 0) FROM rowlock))
-
--- name: forget-version
--- It goes first, because MySQL undoes no DROP: a version never says more than there is.
-DELETE FROM rowlock_meta
-WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- name: sessions
 -- As far as the user may see them.

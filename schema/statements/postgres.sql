@@ -40,35 +40,12 @@ SELECT string_agg(blocker, ', ') FROM (
 -- Nothing is granted between a look at the tables and their end.
 LOCK TABLE @tables
 
--- name: guard-leases
--- The row of a key that readers hold never expires: see guard-members.
-SELECT count(*) FROM rowlock
-WHERE owner IS NOT NULL AND expires_at > clock_timestamp() AND expires_at < '9999-01-01 00:00:00+00'
-
--- name: guard-keys
--- -1 are rows of forupdate, whose locks lock-tables waits for. The last token would exhaust a floor.
-SELECT count(*) FROM rowlock
-WHERE placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230
-
 -- name: guard-members
 SELECT count(*) FROM rowlock_member WHERE expires_at > clock_timestamp() AND reader_group <> decode('00000000000000000000000000000000', 'hex')
-
--- name: guard-once
-SELECT count(*) FROM rowlock_once WHERE expires_at > clock_timestamp()
-
--- name: guard-latches
-SELECT count(*) FROM rowlock_latch WHERE expires_at > clock_timestamp()
-
--- name: waiters
-SELECT count(*) FROM rowlock_queue WHERE alive_until > clock_timestamp()
 
 -- name: keep-tokens
 -- All buckets have the largest token of any key: only Go finds the bucket of a key.
 UPDATE rowlock_floor SET floor = greatest(floor, (SELECT max(token) FROM rowlock))
-
--- name: forget-version
-DELETE FROM rowlock_meta
-WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- name: sessions
 -- Of the sessions of other users the kind may be hidden.

@@ -87,7 +87,8 @@ func (r room) sources(root string) ([]string, error) {
 	first := filepath.Join(root, "dialect", r.name, "statements.sql")
 	files = slices.DeleteFunc(files, func(file string) bool { return file == first })
 	files = append([]string{first}, files...)
-	return append(files, filepath.Join(root, "schema", "statements", r.name+".sql")), err
+	around := filepath.Join(root, "schema", "statements")
+	return append(files, filepath.Join(around, "all.sql"), filepath.Join(around, r.name+".sql")), err
 }
 
 // page returns the text of one page.

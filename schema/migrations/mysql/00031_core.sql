@@ -97,7 +97,19 @@ INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '3');
 
 -- +goose Down
 
-DROP TABLE IF EXISTS rowlock_meta, rowlock_forced, rowlock_wait, rowlock_queue, rowlock_floor, rowlock;
-
--- This one is of tables that were made before the first release.
-DROP TABLE IF EXISTS rowlock_era;
+-- rowlock_floor and rowlock_meta stay: tokens of tables that are made anew go on above those that
+-- were granted. Nothing is granted any more in rowlock_down, which a run that was cut short leaves.
+CREATE TABLE IF NOT EXISTS rowlock_down (token BIGINT);
+UPDATE rowlock_floor SET floor = GREATEST(floor, COALESCE((SELECT MAX(token) FROM rowlock_down), 0));
+DROP TABLE rowlock_down;
+-- It refuses as a duplicate entry, because only a procedure can raise an error. After schema.Down
+-- there is no table of locks.
+CREATE TABLE IF NOT EXISTS rowlock (owner BINARY(16), token BIGINT, expires_at DATETIME(6), placement SMALLINT);
+INSERT INTO rowlock_meta (name) SELECT 'the tables stay: keys are locked, in a cluster or out of tokens'
+FROM (SELECT 1 UNION ALL SELECT 2) AS twice WHERE EXISTS (SELECT 1 FROM rowlock
+  WHERE owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6)
+    OR placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230);
+RENAME TABLE rowlock TO rowlock_down;
+UPDATE rowlock_floor SET floor = GREATEST(floor, COALESCE((SELECT MAX(token) FROM rowlock_down), 0));
+DELETE FROM rowlock_meta WHERE name IN ('schema_version', 'compatible_from');
+DROP TABLE IF EXISTS rowlock_forced, rowlock_wait, rowlock_queue, rowlock_down;

@@ -30,6 +30,17 @@ INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version/shared', '
 
 -- +goose Down
 
+-- A key whose readers are all dead is freed, because only their rows say so. See core for the rest.
+CREATE TABLE IF NOT EXISTS rowlock (`key` VARBINARY(255), owner BINARY(16), note VARBINARY(384), token BIGINT, expires_at DATETIME(6), placement SMALLINT);
+CREATE TABLE IF NOT EXISTS rowlock_member (reader_group BINARY(16), expires_at DATETIME(6));
+CREATE TABLE IF NOT EXISTS rowlock_limit (name VARBINARY(251));
+INSERT INTO rowlock_meta (name) SELECT 'the tables stay: readers hold keys, or slots of limits are held'
+FROM (SELECT 1 UNION ALL SELECT 2) AS twice WHERE EXISTS (SELECT 1 FROM rowlock_member
+  WHERE expires_at > UTC_TIMESTAMP(6) AND reader_group <> x'00000000000000000000000000000000')
+OR EXISTS (SELECT 1 FROM rowlock AS r JOIN rowlock_limit AS l
+  ON LEFT(r.`key`, LENGTH(l.name)) = l.name AND LENGTH(r.`key`) = LENGTH(l.name) + 4
+  WHERE r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6));
 DELETE FROM rowlock_meta WHERE name IN ('schema_version/shared', 'compatible_from/shared');
-
-DROP TABLE IF EXISTS rowlock_limit, rowlock_member;
+DROP TABLE rowlock_limit, rowlock_member;
+UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
+WHERE placement = 0 AND owner IS NOT NULL AND expires_at = '9999-01-01 00:00:00';

@@ -13,5 +13,4 @@ INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version/forupdate'
 -- +goose Down
 
 DELETE FROM rowlock_meta WHERE name IN ('schema_version/forupdate', 'compatible_from/forupdate');
-
 DROP TABLE IF EXISTS rowlock_hold;

@@ -106,7 +106,14 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version', '3') ON CONFLIC
 
 -- +goose Down
 
-DROP TABLE IF EXISTS rowlock_meta, rowlock_forced, rowlock_wait, rowlock_queue, rowlock_floor, rowlock;
-
--- This one is of tables that were made before the first release.
-DROP TABLE IF EXISTS rowlock_era;
+-- rowlock_floor and rowlock_meta stay: tokens of tables that are made anew go on above those that
+-- were granted. It is one statement, so that no tool drops what the look has refused.
+DO $$ BEGIN IF to_regclass('rowlock') IS NOT NULL THEN
+  LOCK TABLE rowlock_floor, rowlock_meta, rowlock; IF EXISTS (
+      SELECT 1 FROM rowlock WHERE owner IS NOT NULL AND expires_at > clock_timestamp()
+      OR placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230) THEN
+    RAISE EXCEPTION 'the tables stay: keys are locked, in a cluster or out of tokens'; END IF
+  ; UPDATE rowlock_floor SET floor = greatest(floor, (SELECT max(token) FROM rowlock))
+  ; DELETE FROM rowlock_meta WHERE name IN ('schema_version', 'compatible_from')
+  ; DROP TABLE IF EXISTS rowlock_forced, rowlock_wait, rowlock_queue, rowlock
+; END IF; END $$;

@@ -36,6 +36,17 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version/shared', '3');
 
 -- +goose Down
 
-DELETE FROM rowlock_meta WHERE name IN ('schema_version/shared', 'compatible_from/shared');
-
-DROP TABLE IF EXISTS rowlock_limit, rowlock_member;
+-- A key whose readers are all dead is freed, because only their rows say so.
+DO $$ BEGIN IF to_regclass('rowlock_member') IS NOT NULL THEN
+  LOCK TABLE rowlock, rowlock_member, rowlock_limit
+  ; IF EXISTS (SELECT 1 FROM rowlock_member
+      WHERE expires_at > clock_timestamp() AND reader_group <> decode('00000000000000000000000000000000', 'hex'))
+    OR EXISTS (SELECT 1 FROM rowlock AS r JOIN rowlock_limit AS l
+      ON substr(r.key, 1, octet_length(l.name)) = l.name AND octet_length(r.key) = octet_length(l.name) + 4
+      WHERE r.owner IS NOT NULL AND r.expires_at > clock_timestamp()) THEN
+    RAISE EXCEPTION 'the tables stay: readers hold keys, or slots of limits are held'; END IF
+  ; DELETE FROM rowlock_meta WHERE name IN ('schema_version/shared', 'compatible_from/shared')
+  ; DROP TABLE rowlock_limit, rowlock_member
+  ; UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
+    WHERE placement = 0 AND owner IS NOT NULL AND expires_at = '9999-01-01 00:00:00+00'
+; END IF; END $$;

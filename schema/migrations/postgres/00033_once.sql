@@ -20,6 +20,9 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version/once', '3');
 
 -- +goose Down
 
-DELETE FROM rowlock_meta WHERE name IN ('schema_version/once', 'compatible_from/once');
-
-DROP TABLE IF EXISTS rowlock_once;
+DO $$ BEGIN IF to_regclass('rowlock_once') IS NOT NULL THEN
+  LOCK TABLE rowlock_once; IF EXISTS (SELECT 1 FROM rowlock_once WHERE expires_at > clock_timestamp()) THEN
+    RAISE EXCEPTION 'the tables stay: results of once have not expired'; END IF
+  ; DELETE FROM rowlock_meta WHERE name IN ('schema_version/once', 'compatible_from/once')
+  ; DROP TABLE rowlock_once
+; END IF; END $$;

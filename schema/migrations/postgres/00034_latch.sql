@@ -40,6 +40,9 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version/latch', '3');
 
 -- +goose Down
 
-DELETE FROM rowlock_meta WHERE name IN ('schema_version/latch', 'compatible_from/latch');
-
-DROP TABLE IF EXISTS rowlock_party, rowlock_latch;
+DO $$ BEGIN IF to_regclass('rowlock_latch') IS NOT NULL THEN
+  LOCK TABLE rowlock_latch; IF EXISTS (SELECT 1 FROM rowlock_latch WHERE expires_at > clock_timestamp()) THEN
+    RAISE EXCEPTION 'the tables stay: latches or barriers have not expired'; END IF
+  ; DELETE FROM rowlock_meta WHERE name IN ('schema_version/latch', 'compatible_from/latch')
+  ; DROP TABLE rowlock_party, rowlock_latch
+; END IF; END $$;

@@ -97,17 +97,17 @@ INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '3');
 
 -- +goose Down
 
-DROP TABLE IF EXISTS rowlock_meta;
-
+-- rowlock_floor and rowlock_meta stay, so that tokens go on above those that were granted. Only a
+-- trigger could raise an error: a constraint refuses. schema.Down has left no table of locks.
+CREATE TABLE IF NOT EXISTS rowlock (owner BLOB, token INTEGER, expires_at INTEGER, placement INTEGER);
+CREATE TABLE rowlock_down (guards INTEGER CONSTRAINT "the tables stay: keys are locked, in a cluster or out of tokens" CHECK (guards = 0));
+INSERT INTO rowlock_down SELECT EXISTS (SELECT 1 FROM rowlock
+  WHERE owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+    OR placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230);
+DROP TABLE rowlock_down;
+UPDATE rowlock_floor SET floor = max(floor, (SELECT coalesce(max(token), 0) FROM rowlock));
+DELETE FROM rowlock_meta WHERE name IN ('schema_version', 'compatible_from');
 DROP TABLE IF EXISTS rowlock_forced;
-
 DROP TABLE IF EXISTS rowlock_wait;
-
 DROP TABLE IF EXISTS rowlock_queue;
-
-DROP TABLE IF EXISTS rowlock_floor;
-
-DROP TABLE IF EXISTS rowlock;
-
--- This one is of tables that were made before the first release.
-DROP TABLE IF EXISTS rowlock_era;
+DROP TABLE rowlock;

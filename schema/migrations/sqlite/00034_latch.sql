@@ -33,8 +33,10 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version/latch', '3');
 
 -- +goose Down
 
+CREATE TABLE IF NOT EXISTS rowlock_latch (expires_at INTEGER);
+CREATE TABLE rowlock_down (guards INTEGER CONSTRAINT "the tables stay: latches or barriers have not expired" CHECK (guards = 0));
+INSERT INTO rowlock_down SELECT EXISTS (SELECT 1 FROM rowlock_latch WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER));
+DROP TABLE rowlock_down;
 DELETE FROM rowlock_meta WHERE name IN ('schema_version/latch', 'compatible_from/latch');
-
 DROP TABLE IF EXISTS rowlock_party;
-
-DROP TABLE IF EXISTS rowlock_latch;
+DROP TABLE rowlock_latch;

@@ -14,5 +14,4 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version/forupdate', '3');
 -- +goose Down
 
 DELETE FROM rowlock_meta WHERE name IN ('schema_version/forupdate', 'compatible_from/forupdate');
-
 DROP TABLE IF EXISTS rowlock_hold;

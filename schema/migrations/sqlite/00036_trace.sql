@@ -23,5 +23,4 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version/trace', '3');
 -- +goose Down
 
 DELETE FROM rowlock_meta WHERE name IN ('schema_version/trace', 'compatible_from/trace');
-
 DROP TABLE IF EXISTS rowlock_trace;

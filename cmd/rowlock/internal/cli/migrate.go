@@ -104,8 +104,8 @@ func (p *program) migrateSQL() *cobra.Command {
 		Use:   "sql",
 		Short: "Print the SQL that makes the tables, for your migration tool",
 		Long: long(`
-Print the SQL that makes the tables, or with --down removes them. It connects to nothing: of --dsn
-only the kind counts.`),
+Print the SQL that makes the tables, or with --down removes them as "migrate down" does. It connects to
+nothing: of --dsn only the kind counts.`),
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			d, _, err := p.settings.Dialect()
