@@ -175,7 +175,7 @@ func (l *Lock) inTx(what string, tx Tx, f func(lease.Runner) error) error {
 	if err := lease.CheckTx(tx); err != nil {
 		return fmt.Errorf("%s of %q: %w", what, l.h.lease.Key, err)
 	}
-	if err := f(lease.InTx(tx)); err != nil {
+	if err := f(l.h.k.tx.Dialect.InTx(tx)); err != nil {
 		return err
 	}
 	l.h.fencedBy(tx)

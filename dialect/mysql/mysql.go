@@ -27,7 +27,7 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 	return d, sqlstore.Features{
 		Statements: sqlstore.Statements{
 			AsStored: sqlstore.AsBytes, Clamps: true, ReadsLock: true, CountsOnly: true, Expects: true,
-			ShareLock: " LOCK IN SHARE MODE",
+			ShareLock: " LOCK IN SHARE MODE", Spell: spell,
 		},
 		OpenChecks: sqlstore.OpenChecks{Synchronous: d.synchronous},
 		// A COMMIT that was not answered kept its caller for 45 s beyond a context of 3 s.

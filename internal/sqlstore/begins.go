@@ -39,7 +39,7 @@ func (s *Transactions) Begins(
 			return nil, err
 		}
 		*tx = t.Tx
-		return bounded{t, lease.InTx(t.Tx)}, nil
+		return bounded{t, s.Dialect.InTx(t.Tx)}, nil
 	}
 }
 
@@ -50,7 +50,7 @@ func (s *Transactions) BeginsBy(on Beginner) func(context.Context, *sql.TxOption
 		if err != nil {
 			return nil, err
 		}
-		return bounded{t, lease.InTx(t.Tx)}, nil
+		return bounded{t, s.Dialect.InTx(t.Tx)}, nil
 	}
 }
 

@@ -45,6 +45,9 @@ type Statements struct {
 	// Expects says that Apply reads the row of an acquire first, in a round trip of its own, if it
 	// is not told which token to expect.
 	Expects bool
+	// Spell writes parameters into a statement, where the driver would prepare it for them, in a
+	// round trip of its own each time. nil: it does not.
+	Spell func(query string, args []any) string
 	// ShareLock is the clause with which a SELECT returns a row as it is committed now.
 	ShareLock string
 }
