@@ -47,8 +47,9 @@ type Protection struct {
 // already is protected as p says from now on.
 //
 // On PostgreSQL that is sound. On MySQL and MariaDB, whose TRUNCATE fires no trigger, it is sound
-// through DoTx and with UnlockTx; after a Fence by hand and a COMMIT without UnlockTx the session
-// may write until the lock is released. On SQLite it is lease.ErrUnsupported.
+// through DoTx, and with UnlockTx, after which nothing can be written; after a Fence by hand and a
+// COMMIT without UnlockTx the session may write until the lock is released. On SQLite it is
+// lease.ErrUnsupported.
 //
 // It refuses with lease.ErrTable, before anything is written, a table that cannot be protected, as
 // a view or one without the key's columns. On PostgreSQL the user must own the table or have

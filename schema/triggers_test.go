@@ -462,6 +462,41 @@ func (v vault) user() (string, *sql.DB) {
 	return user, open(v, "mysql", cfg.FormatDSN())
 }
 
+// A user who may lock the row and not write it has fences, as ever, and no mark.
+func TestAFenceThatMayNotMarkPermitsNoWritesToProtectedTables(t *testing.T) {
+	onServers(t, func(t *testing.T, s server) {
+		v := openVaultOn(t, s, guarded, `CREATE TABLE plain (id bigint PRIMARY KEY)`)
+		v.protect(accounts())
+		user, db := v.user()
+		exec(t, v.db, `GRANT SELECT, DELETE ON rowlock TO `+user)
+		exec(t, v.db, `GRANT SELECT, UPDATE ON account TO `+user)
+		exec(t, v.db, `GRANT INSERT ON plain TO `+user)
+		begin := func(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, *sql.Tx, error) {
+			tx, err := db.BeginTx(ctx, opts)
+			return tx, tx, err
+		}
+		fenced := func(statement string) error {
+			return rowlock.DoTxOn(t.Context(), v.locks, begin, "account/1", func(ctx context.Context, tx *sql.Tx) error {
+				return each(ctx, tx, []string{statement})
+			}, rowlock.MinHold(time.Millisecond))
+		}
+		v.passes("a table that is not protected", fenced(`INSERT INTO plain VALUES (1)`))
+		v.refused("one that is", fenced(`UPDATE account SET balance = 1 WHERE id = 1`))
+	})
+}
+
+// The key has MariaDB's UUIDs as every program writes them.
+func TestKeysHaveUUIDsInLowerCase(t *testing.T) {
+	on(t, onMariaDB, func(t *testing.T, s server) {
+		v := openVaultOn(t, s, guarded, `CREATE TABLE item (id uuid PRIMARY KEY)`)
+		v.protect(schema.Protection{Table: "item", Key: "item/{id}"})
+		const id = "6ec0bd7f-11c0-43da-975e-2a8ad9ebae0b"
+		insert := []string{`INSERT INTO item VALUES ('` + strings.ToUpper(id) + `')`}
+		v.refused("upper case", v.session().locked("item/"+strings.ToUpper(id), insert))
+		v.passes("lower case", v.session().locked("item/"+id, insert))
+	})
+}
+
 func TestProtectSaysWhichRightTriggersLack(t *testing.T) {
 	onServers(t, func(t *testing.T, s server) {
 		v := openVaultOn(t, s, guarded)
