@@ -25,13 +25,13 @@ SET @rowlock_history = (SELECT CONCAT('era/', @@hostname, '/', @@port, '/', @@se
 
 -- name: era-look
 -- The session's history, the newest start (-1: none), how many histories are recorded, whether this
--- is the newest, whether the server takes no writes, and compatible_from. A history that is known and not the newest is
--- that of a server to which others have failed back.
+-- is the newest, whether the server takes no writes, and the larger compatible_from of two sets.
+-- A history that is known and not the newest is that of a server to which others have failed back.
 SELECT @rowlock_history, COALESCE((SELECT MAX(start) FROM rowlock_meta), -1),
   (SELECT COUNT(*) FROM rowlock_meta WHERE name LIKE 'era/%'),
   COALESCE((SELECT name FROM rowlock_meta WHERE name LIKE 'era/%' ORDER BY start DESC LIMIT 1)
     = @rowlock_history, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'),
-  (SELECT value FROM rowlock_meta WHERE name = 'compatible_from')
+  (SELECT value FROM rowlock_meta WHERE name IN ('compatible_from', 'compatible_from/shared') ORDER BY length(value) DESC, value DESC LIMIT 1)
 
 -- name: era-make
 -- The row that era-lock locks, if it is gone.

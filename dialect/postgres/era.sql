@@ -14,13 +14,13 @@ FROM pg_database AS d WHERE d.datname = current_database()
 
 -- name: era-look
 -- The server's history, the newest start (-1: none), how many histories are recorded, whether this
--- is the newest, whether the server is a replica, and compatible_from. Rows that were deleted and loaded back have
--- another xmin than the one that era-write has put into the name. A history that is known and not the
--- newest is that of a server to which others have failed back.
-SELECT h.name, coalesce((SELECT max(start) FROM rowlock_meta), -1),
-  (SELECT count(*) FROM rowlock_meta WHERE name LIKE 'era/%'),
+-- is the newest, whether the server is a replica, and the larger compatible_from of two sets.
+-- Rows that were deleted and loaded back have another xmin than the one that era-write has put into
+-- the name. One that is known and not the newest is of a server to which others have failed back.
+SELECT h.name, coalesce((SELECT max(start) FROM rowlock_meta), -1), (SELECT count(*) FROM rowlock_meta WHERE name LIKE 'era/%'),
   coalesce((SELECT name = h.name || '/' || xmin FROM rowlock_meta WHERE name LIKE 'era/%'
-    ORDER BY start DESC LIMIT 1), false)::int, pg_is_in_recovery()::int, (SELECT value FROM rowlock_meta WHERE name = 'compatible_from')
+    ORDER BY start DESC LIMIT 1), false)::int, pg_is_in_recovery()::int,
+  (SELECT value FROM rowlock_meta WHERE name IN ('compatible_from', 'compatible_from/shared') ORDER BY length(value) DESC, value DESC LIMIT 1)
 FROM (SELECT (@history) AS name) AS h
 
 -- name: era-make

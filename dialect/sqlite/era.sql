@@ -4,10 +4,10 @@
 
 -- name: era-look
 -- history. That again, the newest start (-1: none), how many histories are recorded, whether this
--- is one of them, and compatible_from: several processes have the file open, each with its own.
-SELECT ?1, coalesce((SELECT max(start) FROM rowlock_meta), -1),
-  (SELECT count(*) FROM rowlock_meta WHERE name LIKE 'era/%'),
-  (SELECT count(*) FROM rowlock_meta WHERE name = ?1), 0, (SELECT value FROM rowlock_meta WHERE name = 'compatible_from')
+-- is one of several processes', and the larger compatible_from of two sets, core and shared.
+SELECT ?1, coalesce((SELECT max(start) FROM rowlock_meta), -1), (SELECT count(*) FROM rowlock_meta WHERE name LIKE 'era/%'),
+  (SELECT count(*) FROM rowlock_meta WHERE name = ?1), 0,
+  (SELECT value FROM rowlock_meta WHERE name IN ('compatible_from', 'compatible_from/shared') ORDER BY length(value) DESC, value DESC LIMIT 1)
 
 -- name: era-make
 -- The row that era-lock locks, if it is gone.

@@ -154,7 +154,7 @@ SELECT /* rowlock era-look */ @rowlock_history, COALESCE((SELECT MAX(start) FROM
   (SELECT COUNT(*) FROM `rowlock_meta` WHERE name LIKE 'era/%'),
   COALESCE((SELECT name FROM `rowlock_meta` WHERE name LIKE 'era/%' ORDER BY start DESC LIMIT 1)
     = @rowlock_history, 0), CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF'),
-  (SELECT value FROM `rowlock_meta` WHERE name = 'compatible_from')
+  (SELECT value FROM `rowlock_meta` WHERE name IN ('compatible_from', 'compatible_from/shared') ORDER BY length(value) DESC, value DESC LIMIT 1)
 
 -- dialect/mysql/era.sql: era-make
 INSERT /* rowlock era-make */ IGNORE INTO `rowlock_meta` (name, start, since) VALUES ('eras', 0, UTC_TIMESTAMP(6))

@@ -145,10 +145,10 @@ SELECT /* rowlock era-history */ 'era/' || (extract(epoch FROM pg_postmaster_sta
 FROM pg_database AS d WHERE d.datname = current_database()
 
 -- dialect/postgres/era.sql: era-look
-SELECT /* rowlock era-look */ h.name, coalesce((SELECT max(start) FROM "rowlock_meta"), -1),
-  (SELECT count(*) FROM "rowlock_meta" WHERE name LIKE 'era/%'),
+SELECT /* rowlock era-look */ h.name, coalesce((SELECT max(start) FROM "rowlock_meta"), -1), (SELECT count(*) FROM "rowlock_meta" WHERE name LIKE 'era/%'),
   coalesce((SELECT name = h.name || '/' || xmin FROM "rowlock_meta" WHERE name LIKE 'era/%'
-    ORDER BY start DESC LIMIT 1), false)::int, pg_is_in_recovery()::int, (SELECT value FROM "rowlock_meta" WHERE name = 'compatible_from')
+    ORDER BY start DESC LIMIT 1), false)::int, pg_is_in_recovery()::int,
+  (SELECT value FROM "rowlock_meta" WHERE name IN ('compatible_from', 'compatible_from/shared') ORDER BY length(value) DESC, value DESC LIMIT 1)
 FROM (SELECT (@history) AS name) AS h
 
 -- dialect/postgres/era.sql: era-make

@@ -123,9 +123,9 @@ SELECT /* rowlock doctor-bad */ @key, what FROM (
 (owner IS NOT NULL AND @column <> 253370764800000 AND @column > CAST(unixepoch('subsec') * 1000 AS INTEGER) + @bounds * 86400000)
 
 -- dialect/sqlite/era.sql: era-look
-SELECT /* rowlock era-look */ ?1, coalesce((SELECT max(start) FROM "rowlock_meta"), -1),
-  (SELECT count(*) FROM "rowlock_meta" WHERE name LIKE 'era/%'),
-  (SELECT count(*) FROM "rowlock_meta" WHERE name = ?1), 0, (SELECT value FROM "rowlock_meta" WHERE name = 'compatible_from')
+SELECT /* rowlock era-look */ ?1, coalesce((SELECT max(start) FROM "rowlock_meta"), -1), (SELECT count(*) FROM "rowlock_meta" WHERE name LIKE 'era/%'),
+  (SELECT count(*) FROM "rowlock_meta" WHERE name = ?1), 0,
+  (SELECT value FROM "rowlock_meta" WHERE name IN ('compatible_from', 'compatible_from/shared') ORDER BY length(value) DESC, value DESC LIMIT 1)
 
 -- dialect/sqlite/era.sql: era-make
 INSERT /* rowlock era-make */ INTO "rowlock_meta" (name, start, since)

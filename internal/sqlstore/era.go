@@ -14,7 +14,7 @@ type History struct {
 	Known    bool
 	// ReadOnly says that the server takes no writes.
 	ReadOnly bool
-	// From is the value of compatible_from.
+	// From is the larger value of compatible_from: of Core, and of Shared if it is there.
 	From []byte
 }
 

@@ -71,9 +71,13 @@ func TestANewSessionOfTablesThatAreTooNewIsRefused(t *testing.T) {
 		for value, refused := range map[string]bool{
 			fmt.Sprint(sqlstore.SchemaVersion): false, fmt.Sprint(sqlstore.SchemaVersion + 1): true, "none": true,
 		} {
-			e.Exec(t, `UPDATE {rowlock_meta} SET value = ? WHERE name = 'compatible_from'`, value)
-			if err := setup(t.Context(), e.Session(t)); errors.Is(err, lease.ErrSchemaVersion) != refused || !refused && err != nil {
-				t.Errorf("compatible_from %s: %v", value, err)
+			for _, name := range []string{"compatible_from", "compatible_from/shared"} {
+				e.Exec(t, `UPDATE {rowlock_meta} SET value = ? WHERE name = ?`, value, name)
+				err := setup(t.Context(), e.Session(t))
+				if errors.Is(err, lease.ErrSchemaVersion) != refused || !refused && err != nil {
+					t.Errorf("%s %s: %v", name, value, err)
+				}
+				e.Exec(t, `UPDATE {rowlock_meta} SET value = ? WHERE name = ?`, fmt.Sprint(sqlstore.SchemaVersion), name)
 			}
 		}
 	})
