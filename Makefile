@@ -35,7 +35,7 @@ first        := ./cmd/rowlock ./paxosbridge/etcd
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick times pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-ways bench-shared bench-trace bench-bridge servers
+.PHONY: help test test-quick times pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-fenced bench-ways bench-shared bench-trace bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -173,6 +173,9 @@ bench-hot: ## one key that many processes want, beside polling by hand
 
 bench-slots: ## a semaphore of 8 slots under 64 goroutines, beside 8 keys
 	$(with_servers) go -C bench run ./slots
+
+bench-fenced: ## sections under a fenced lock beside SELECT FOR UPDATE, with their round trips
+	$(with_servers) go -C bench run ./fenced
 
 bench-ways: ## held transactions, compare-and-swap and once, beside the statements that each cannot do without
 	$(with_servers) go -C bench run ./ways

@@ -1,0 +1,40 @@
+// Command fenced compares sections of one key, Lock, BEGIN, Fence, UPDATE, COMMIT, Unlock, with the
+// transaction that has SELECT FOR UPDATE in place of the lock: with Unlock after the COMMIT, with
+// UnlockTx before it, and by DoTx. It does so on each database it finds: SQLite always, and the
+// servers whose data source names are in ROWLOCK_TEST_POSTGRES, _MARIADB and _MYSQL. Its table
+// of statements has round trips, also of BEGIN and COMMIT; SQLite has none.
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rowlockdb/rowlock/bench/internal/race"
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
+)
+
+const sections = "database\tsection\tgoroutines\tsections/s\tratio (min–max)\ttarget\t"
+
+func main() { rig.Main("fenced", run) }
+
+func run(ctx context.Context, args []string) error {
+	s, err := parse(args)
+	if err != nil {
+		return err
+	}
+	return race.Program(ctx, s.Kinds, len(s.Kinds)*s.Rounds*4, s.Course(), s.Check, sections, s.measure)
+}
+
+func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress) (r *race.Result, err error) {
+	if r, err = race.NewResult(ctx, d); err != nil {
+		return nil, err
+	}
+	f, err := newField(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	c := s.Course()
+	c.Title, c.Goroutines, c.Progress = d.Kind.Name, s.goroutines, p
+	return r, r.Counted(ctx, c, f.contenders(), d.Wire.Trips)
+}
