@@ -69,7 +69,7 @@ var mutants = []mutant{
 		"SELECT 1 FROM rowlock WHERE $4::bigint >= 0 AND key = $1 AND owner = $2 AND token = $3 AND placement = @placement", onPostgres, "calm",
 	},
 	{"a fence locks nothing", "dialect/mysql/fence.go", "", `tx.Exec(ctx, d.Text("fence"), args)`, "int64(1), error(nil)", onMySQL, "calm"},
-	{"a fence is shared", "dialect/mysql/fence.go", "", `tx.Exec(ctx, d.Text("fence"), args)`, `int64(1), tx.QueryOne(ctx, d.Text("team-fence"), args, new(int))`, onMySQL, "calm"},
+	{"a fence is shared", "dialect/mysql/fence.go", "", `tx.Exec(ctx, d.Text("fence"), args)`, `int64(1), tx.QueryOne(ctx, d.Text("readers-fence"), args, new(int))`, onMySQL, "calm"},
 	{"a new row forgets the floor", postgresSQL, "acquire-insert", "greatest(f.floor, @era) + 1", "1", onPostgres, "mixed"},
 	{"a new row forgets the floor", mysqlSQL, "create", "GREATEST(f.floor, @era) + 1)", "1)", onMariaDB, "mixed"},
 	{"the reaper removes a held row", postgresSQL, "dead-lock", "AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'", "AND $2::bigint >= 0", onPostgres, "mixed"},
