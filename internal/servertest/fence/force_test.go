@@ -19,6 +19,7 @@ import (
 // An operator who takes the key again and again, whatever its holders do, costs them work and
 // nothing else: the fenced number is that of the commits that were acknowledged.
 func TestForcedReleasesUnderLoadNeverLetADeposedHolderWrite(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, func(s *servertest.Scene) {
 		table := s.Env.Dialect.Names().Prefix + "forced_number"
 		s.Exec(s.Env.DB, `CREATE TABLE `+table+` (n BIGINT NOT NULL, token BIGINT NOT NULL)`)
@@ -111,6 +112,7 @@ func addOne(ctx context.Context, s *servertest.Scene, c *rowlock.Client, table s
 // The wait for the row is longer than a short lease: the answer must not be that of a database that
 // hangs.
 func TestAForcedReleaseOfAKeyInAFencedTransactionNamesItsSessionAndEndsItOnRequest(t *testing.T) {
+	t.Parallel()
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		const ttl = 300 * time.Millisecond
 		for _, shared := range []bool{false, true} {
@@ -147,6 +149,7 @@ func TestAForcedReleaseOfAKeyInAFencedTransactionNamesItsSessionAndEndsItOnReque
 // A transaction that waits for the row before the forced release does has done nothing wrong, and
 // the one that has the row is found behind it.
 func TestAForcedReleaseEndsTheSessionThatHasTheRowAndNoneThatWaitsForIt(t *testing.T) {
+	t.Parallel()
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		c := s.Client(func(c *rowlock.Config) { c.EvictAfter = -1 })
 		l := s.Take(c, "key", rowlock.NoRenew(), rowlock.TTL(time.Minute))

@@ -12,6 +12,7 @@ import (
 // be free, so that there is nothing to tell or to count. The key is free once the transaction has
 // ended, whichever way, long before the lease would.
 func TestUnlockAfterUnlockTxInAnOpenTransactionSaysNothing(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, func(s *servertest.Scene) {
 		for name, end := range map[string]func(*sql.Tx) error{
 			"commit": (*sql.Tx).Commit, "rollback": (*sql.Tx).Rollback,

@@ -11,6 +11,7 @@ import (
 // A transaction that rolled back its UnlockTx has not released the lock. What an operator takes
 // then is lost, as soon as anything tells.
 func TestAForcedReleaseIsALossAfterARolledBackUnlockTxAndNoneAfterACommit(t *testing.T) {
+	t.Parallel()
 	servertest.EachMode(t, func(s *servertest.Scene, m servertest.Mode) {
 		ops := s.Client(m.Set)
 		for _, shared := range []bool{false, true} {

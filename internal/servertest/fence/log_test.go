@@ -40,6 +40,7 @@ func (l *log) all() map[string]string {
 // Programs that read logs find the attributes of the first release, and tokens as text: in an era
 // of today no double holds one.
 func TestAttributesOfTheLogAreAsReleased(t *testing.T) {
+	t.Parallel()
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		s.Env.ForgetEras(s)
 		said := &log{lines: make(map[string]string)}

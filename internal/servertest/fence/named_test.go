@@ -13,6 +13,7 @@ import (
 // A caller that gives up is told whose transaction keeps the row of an expired key locked, in
 // whatever queue it has waited, and for one key or for any of several.
 func TestTheErrorOfAWaitNamesWhatKeepsTheRowLocked(t *testing.T) {
+	t.Parallel()
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		name, seen := s.User()
 		s.Exec(s.Env.DB, `GRANT SELECT, UPDATE ON {rowlock} TO `+name)

@@ -33,6 +33,7 @@ var soaked = []fencedWork{
 // The main use of a lock does not lose it: the fences themselves renew the lease, whether a
 // renewal passes or not. ROWLOCK_SOAK_MS is the duration; `make soak` has ten minutes.
 func TestFencedTransactionsBackToBackKeepTheLock(t *testing.T) {
+	t.Parallel()
 	const ttl = 3 * time.Second
 	work, ms := backToBack, servertest.FromEnvironment("ROWLOCK_SOAK_MS", 0)
 	if ms >= 60_000 {
@@ -118,6 +119,7 @@ func neverExpires(s *servertest.Scene, l *rowlock.Lock, span time.Duration) {
 // SQLite every transaction has the file's one write lock, so that renewals of other locks wait as
 // well.
 func TestFencesBackToBackHoldUpNoOtherRenewal(t *testing.T) {
+	t.Parallel()
 	const ttl = 3 * time.Second
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		c := s.Client(servertest.WithTTL(ttl))

@@ -14,6 +14,7 @@ import (
 // unlocks what was locked since the savepoint, and the others keep it until the transaction ends.
 // InnoDB does so only if the transaction has used a table before the savepoint, as here.
 func TestNoOneTakesAKeyAfterARollbackToASavepoint(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, func(s *servertest.Scene) {
 		l, other := s.Take(s.Client(), "k", rowlock.NoRenew()), s.Client()
 		s.Env.Expire(s.T, "k")
@@ -36,6 +37,7 @@ func TestNoOneTakesAKeyAfterARollbackToASavepoint(t *testing.T) {
 
 // A fence before the first savepoint stays, and fences inside of savepoints are then as good.
 func TestAFenceBeforeTheSavepointStays(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, func(s *servertest.Scene) {
 		l, other := s.Take(s.Client(), "k", rowlock.NoRenew()), s.Client()
 		s.Env.Expire(s.T, "k")
@@ -58,6 +60,7 @@ func TestAFenceBeforeTheSavepointStays(t *testing.T) {
 
 // A program that goes on after a fence was refused has no later one pass because of it.
 func TestAFenceThatWasRefusedInASavepointLetsNoOtherPass(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, func(s *servertest.Scene) {
 		if !s.Is("postgres") {
 			s.T.Skip("no fence is refused there")

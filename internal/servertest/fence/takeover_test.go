@@ -25,6 +25,7 @@ func isolations(s *servertest.Scene) []*sql.TxOptions {
 // The heart of it: from the fence to the end of the transaction no other client gets the key,
 // however long ago the lease expired.
 func TestATakeoverWaitsForTheFenceToEnd(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, func(s *servertest.Scene) {
 		for i, opts := range isolations(s) {
 			st := servertest.WithStrategy(servertest.Strategies[i%2])
@@ -61,6 +62,7 @@ func takeoverWaits(s *servertest.Scene, holder, rival, other *rowlock.Client, op
 
 // Losing costs nothing while the holder is inside a transaction, however long.
 func TestALoserIsRefusedAtOnceWhileTheHolderIsInAFence(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, func(s *servertest.Scene) {
 		holder := s.Client(servertest.WithTTL(time.Minute))
 		for _, st := range servertest.Strategies {
@@ -87,6 +89,7 @@ func TestALoserIsRefusedAtOnceWhileTheHolderIsInAFence(t *testing.T) {
 // A transaction longer than the lease keeps the lock to its end: no deadlock with the watchdog,
 // no loss while it lasts, and the truth afterwards.
 func TestATransactionLongerThanTheLeaseKeepsTheLock(t *testing.T) {
+	t.Parallel()
 	const lasts = 10 * time.Second
 	servertest.Each(t, func(s *servertest.Scene) {
 		// Behind a fence a holder trusts its lease for a margin after each answer, and asks four times
@@ -138,6 +141,7 @@ func verdictWhenAlone(s *servertest.Scene, l *rowlock.Lock) {
 // its successor the lock. (InnoDB keeps every row locked that a locking read has found by its
 // whole key: there it would.)
 func TestARefusedFenceDoesNotDisturbTheHolder(t *testing.T) {
+	t.Parallel()
 	const lasts = 3 * time.Second // a shorter lease is lost by a process that gets no turn
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		holder := s.Client(servertest.WithTTL(lasts),
@@ -162,6 +166,7 @@ func TestARefusedFenceDoesNotDisturbTheHolder(t *testing.T) {
 // In SQLite a transaction that read before another connection wrote cannot write any more. The
 // order is the caller's to change, and the error must say so.
 func TestAFenceAfterAReadInADeferredTransactionSaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	servertest.On(t, "sqlite", func(s *servertest.Scene) {
 		deferred := s.Dial("sqlite",
 			strings.Replace(s.Env.Source, "_txlock=immediate", "_txlock=deferred", 1))
@@ -187,6 +192,7 @@ func TestAFenceAfterAReadInADeferredTransactionSaysWhatToDo(t *testing.T) {
 
 // A read in a transaction that began before shows an older world. The fence does not read it.
 func TestAFenceSeesThePresentInAnOldSnapshot(t *testing.T) {
+	t.Parallel()
 	servertest.EachServer(t, func(s *servertest.Scene) {
 		for _, opts := range isolations(s) {
 			if s.Env.Driver == "mysql" && opts != nil && opts.Isolation == sql.LevelSerializable {
@@ -213,6 +219,7 @@ func TestAFenceSeesThePresentInAnOldSnapshot(t *testing.T) {
 // SQLite has one write lock for everything. A waiter for a key waits for that too, as long as it
 // takes.
 func TestLockWaitsForATransactionThatHasNothingToDoWithIt(t *testing.T) {
+	t.Parallel()
 	servertest.On(t, "sqlite", func(s *servertest.Scene) {
 		table := s.Ledger()
 		c := s.Client()
@@ -229,6 +236,7 @@ func TestLockWaitsForATransactionThatHasNothingToDoWithIt(t *testing.T) {
 // A client that vanishes with its connection open, in the middle of a sweep, has rows locked. If
 // a server can end such a transaction by itself, lanes have it do so.
 func TestAVanishedClientsTransactionIsEnded(t *testing.T) {
+	t.Parallel()
 	for product, query := range map[string]string{
 		"postgres": `SELECT extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval)::int`,
 		"mariadb":  `SELECT @@idle_transaction_timeout`,

@@ -17,6 +17,7 @@ import (
 // A holder whose COMMIT times out does not know its outcome, and may try again under the same
 // lock while the COMMIT is still under way. The second transaction sees what the first has done.
 func TestFencesOfOneLockTakeTurns(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, func(s *servertest.Scene) {
 		for i, opts := range isolations(s) {
 			s.Part(fmt.Sprint("isolation ", i),
@@ -122,6 +123,7 @@ func waiting(s *servertest.Scene) bool {
 // A transaction that stays open renews nothing that its holder may trust: not even when it fences
 // again, and reads what it has written.
 func TestAnOpenTransactionsOwnFenceIsNotTrusted(t *testing.T) {
+	t.Parallel()
 	const ttl = 4 * time.Second
 	servertest.Each(t, func(s *servertest.Scene) {
 		c := s.Client(servertest.WithTTL(ttl))
@@ -150,6 +152,7 @@ func TestAnOpenTransactionsOwnFenceIsNotTrusted(t *testing.T) {
 
 // A lease with NoRenew ends at its time, fenced or not.
 func TestAFenceDoesNotRenewWhatIsNotToBeRenewed(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, func(s *servertest.Scene) {
 		l := s.Take(s.Client(), "k", rowlock.TTL(time.Minute), rowlock.NoRenew())
 		s.Exec(s.Env.DB, `UPDATE {rowlock} SET expires_at = {now} + {second} WHERE {key} = ?`,

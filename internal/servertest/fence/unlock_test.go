@@ -28,6 +28,7 @@ func saysWhy(err error) bool {
 // If the holder's own transaction is still open, no waiting helps, and the client knows. Unlock
 // returns an error at once, and the client frees the key when that transaction has ended.
 func TestUnlockInsideItsOwnFencedTransactionSaysSo(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, func(s *servertest.Scene) {
 		c := s.Client(servertest.WithTTL(time.Minute))
 		next := s.Client()
@@ -72,6 +73,7 @@ func unlockAllInside(s *servertest.Scene, c, next *rowlock.Client) (took time.Du
 // ever does, and then returns what it found. A busy machine may not answer in the quarter of a
 // second in which it looks.
 func TestUnlockInsideATransactionThatCannotBeAskedSaysWhatItSeems(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, func(s *servertest.Scene) {
 		for tries := 4; ; tries-- {
 			l := s.Take(s.Client(servertest.WithTTL(time.Minute)), "k")
@@ -94,6 +96,7 @@ func TestUnlockInsideATransactionThatCannotBeAskedSaysWhatItSeems(t *testing.T) 
 // A transaction that rolled back to a savepoint before its fence no longer locks the row, and
 // Unlock releases the key.
 func TestUnlockInsideATransactionThatHasUndoneItsFence(t *testing.T) {
+	t.Parallel()
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		l := s.Take(s.Client(), "k")
 		tx := s.Begin(s.Env.DB, nil)
@@ -110,6 +113,7 @@ func TestUnlockInsideATransactionThatHasUndoneItsFence(t *testing.T) {
 // A COMMIT whose caller has left may still be under way when Unlock is called. Unlock waits for
 // it.
 func TestUnlockWaitsForACommitThatIsUnderWay(t *testing.T) {
+	t.Parallel()
 	servertest.Each(t, func(s *servertest.Scene) {
 		l, tx := s.Fenced(s.Client(servertest.WithTTL(time.Minute)), "k", false, nil)
 		late := &endsLate{Tx: tx}
