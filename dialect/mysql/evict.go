@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -23,8 +24,8 @@ func (d *database) EndBlockers(
 	least time.Duration,
 ) ([]sqlstore.Blocker, error) {
 	section := "evict-mysql"
-	if s.Flavor == mariaDB {
-		section = "evict-mariadb"
+	if s.Flavor == mariaDB { // 0 is also for one that began in the second in which the wait did
+		section, least = "evict-mariadb", cmp.Or(least, -time.Second)
 	}
 	found, err := sqlstore.Blockers(ctx, s, row.Section(d, section),
 		[]any{conn.Micros(least), waiter, []byte(row.Key)})

@@ -40,22 +40,22 @@ WHERE w.PROCESSLIST_ID = ? AND NOT t.THREAD_ID <=> w.THREAD_ID
 GROUP BY t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_TIME
 
 -- name: evict-mariadb
--- as evict-mysql. A lock for which its transaction still waits is the one it has requested. Times
--- of transactions are the machine's local ones, cut to seconds, so a transaction may be younger
--- than it looks. Each table may be of another moment, and a transaction that has written nothing
--- goes by its address, which another session's has had by then: so the waiter's row is compared
--- too, and what began after the wait is not what it waits for.
-SELECT t.trx_mysql_thread_id, COALESCE(p.USER, ''),
+-- as evict-mysql. A lock for which its transaction still waits is the one it has requested. What has
+-- only read has the number 0: it is told if as many block as have locked rows at all. The tables may
+-- be old, so the age is that of when the wait began. Times are cut to seconds.
+SELECT DISTINCT t.trx_mysql_thread_id, COALESCE(p.USER, ''),
   COALESCE(p.USER = SUBSTRING_INDEX(USER(), '@', 1), 0),
-       t.trx_started < CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM') - INTERVAL ? MICROSECOND, 0, ''
+       t.trx_started < w.trx_wait_started - INTERVAL ? MICROSECOND, 0, ''
 FROM information_schema.INNODB_TRX AS w
 STRAIGHT_JOIN information_schema.INNODB_LOCK_WAITS AS d ON d.requesting_trx_id = w.trx_id
   AND d.requested_lock_id = w.trx_requested_lock_id
 STRAIGHT_JOIN information_schema.INNODB_TRX AS t ON t.trx_id = d.blocking_trx_id
-  AND t.trx_started <= w.trx_wait_started
 LEFT JOIN information_schema.PROCESSLIST AS p ON p.ID = t.trx_mysql_thread_id
 WHERE w.trx_mysql_thread_id = ?
   AND (t.trx_requested_lock_id IS NULL OR t.trx_requested_lock_id <> d.blocking_lock_id)
+  AND (t.trx_id <> 0 OR t.trx_rows_locked > 0 AND (SELECT COUNT(*) FROM information_schema.INNODB_TRX
+    WHERE trx_id = 0 AND trx_rows_locked > 0) = (SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS AS b
+    WHERE b.requesting_trx_id = w.trx_id AND b.blocking_trx_id = 0))
   AND EXISTS (SELECT 1 FROM rowlock AS r
     WHERE r.`key` = ? AND r.placement = @placement AND r.owner IS NOT NULL AND @late)
 

@@ -213,17 +213,19 @@ WHERE w.PROCESSLIST_ID = ? AND NOT t.THREAD_ID <=> w.THREAD_ID
 GROUP BY t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_TIME
 
 -- dialect/mysql/evict.sql: evict-mariadb
-SELECT /* rowlock evict-mariadb */ t.trx_mysql_thread_id, COALESCE(p.USER, ''),
+SELECT /* rowlock evict-mariadb */ DISTINCT t.trx_mysql_thread_id, COALESCE(p.USER, ''),
   COALESCE(p.USER = SUBSTRING_INDEX(USER(), '@', 1), 0),
-       t.trx_started < CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM') - INTERVAL ? MICROSECOND, 0, ''
+       t.trx_started < w.trx_wait_started - INTERVAL ? MICROSECOND, 0, ''
 FROM information_schema.INNODB_TRX AS w
 STRAIGHT_JOIN information_schema.INNODB_LOCK_WAITS AS d ON d.requesting_trx_id = w.trx_id
   AND d.requested_lock_id = w.trx_requested_lock_id
 STRAIGHT_JOIN information_schema.INNODB_TRX AS t ON t.trx_id = d.blocking_trx_id
-  AND t.trx_started <= w.trx_wait_started
 LEFT JOIN information_schema.PROCESSLIST AS p ON p.ID = t.trx_mysql_thread_id
 WHERE w.trx_mysql_thread_id = ?
   AND (t.trx_requested_lock_id IS NULL OR t.trx_requested_lock_id <> d.blocking_lock_id)
+  AND (t.trx_id <> 0 OR t.trx_rows_locked > 0 AND (SELECT COUNT(*) FROM information_schema.INNODB_TRX
+    WHERE trx_id = 0 AND trx_rows_locked > 0) = (SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS AS b
+    WHERE b.requesting_trx_id = w.trx_id AND b.blocking_trx_id = 0))
   AND EXISTS (SELECT 1 FROM `rowlock` AS r
     WHERE r.`key` = ? AND r.placement = 0 AND r.owner IS NOT NULL AND @late)
 

@@ -247,6 +247,37 @@ func TestAYoungTransactionIsNotEvicted(t *testing.T) {
 	})
 }
 
+// MariaDB gives no number to a transaction that has written nothing. One that has locked another
+// row, and is as old, is not taken for the one that blocks.
+func TestATransactionThatHasLockedAnotherRowIsNotEvicted(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		c, evicted, _ := evictor(s, s.Env.DB, evictAfter, false)
+		expired(s, "key")
+		expired(s, "another")
+		lock := s.Env.SQL(`SELECT 1 FROM {rowlock} WHERE {key} = ? ` +
+			map[bool]string{true: `FOR SHARE`, false: `LOCK IN SHARE MODE`}[s.Is("postgres")])
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		locked := func(key string) *sql.Tx {
+			tx, err := s.Env.DB.BeginTx(ctx, nil)
+			s.OK(err)
+			s.OK(tx.QueryRowContext(ctx, lock, []byte(key)).Scan(new(int)))
+			return tx
+		}
+		defer func(tx *sql.Tx) { _ = tx.Rollback() }(locked("key"))
+		other := locked("another")
+		s.Elapse(evictAfter + time.Second) // both are older than the bound
+		waits := servertest.Aside(func() error { _, err := c.Lock(ctx, "key"); return err })
+		select {
+		case <-evicted: // this server tells the two apart
+		case <-time.After(2 * evictAfter):
+		}
+		s.OK(other.QueryRowContext(ctx, lock, []byte("another")).Scan(new(int)))
+		s.OK(other.Rollback())
+		s.OK(servertest.Await(s, 2*servertest.Patience, waits, "the key"))
+	})
+}
+
 // The sessions of another database user are left alone.
 func TestAnotherUsersTransactionIsReportedAndLeftAlone(t *testing.T) {
 	servertest.EachServer(t, func(s *servertest.Scene) {
