@@ -53,7 +53,8 @@ func TestProcessesGetABusyKeyInTurnAndAsOften(t *testing.T) {
 					if goroutines > 1 { // they hand it over among them
 						round *= 6 // and when not all know of others, a slice is longer
 					}
-					if least < 0.8 || most > 1.2 || worst > round+20*time.Millisecond {
+					// by chance 0.8 to 1.25 in 60 runs
+					if least < 0.7 || most > 1.35 || worst > round+20*time.Millisecond {
 						t.Errorf("a process waited for %s; grants: %v", worst, grants)
 					}
 				})
