@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,10 +100,12 @@ func held(p *polling, seen func() observed) *poller {
 func TestAFleetPollsAKeyThatIsHeldAsOneProcessDoes(t *testing.T) {
 	const fleet, rounds = 20, 40
 	synctest.Test(t, func(t *testing.T) {
-		polls, since, free := 0, time.Now(), false
+		var polls atomic.Int64
+		var free atomic.Bool
+		since := time.Now()
 		seen := func() observed {
-			polls++
-			return observed{Age: time.Since(since), Remaining: time.Hour, Token: 1, Waiters: fleet, Free: free}
+			polls.Add(1)
+			return observed{Age: time.Since(since), Remaining: time.Hour, Token: 1, Waiters: fleet, Free: free.Load()}
 		}
 		found := make(chan time.Time, fleet)
 		for range fleet {
@@ -114,17 +117,18 @@ func TestAFleetPollsAKeyThatIsHeldAsOneProcessDoes(t *testing.T) {
 			defer p.Stop()
 		}
 		time.Sleep(time.Minute)
-		before := polls
+		before := polls.Load()
 		time.Sleep(time.Minute)
-		if n := polls - before; n > 60*fleet/4+fleet {
+		if n := polls.Load() - before; n > 60*fleet/4+fleet {
 			t.Errorf("%d polls in a minute", n)
 		}
 		var all time.Duration
 		for range rounds {
-			free = true
+			free.Store(true)
 			freed := time.Now()
 			late := (<-found).Sub(freed)
-			free, all = false, all+late
+			free.Store(false)
+			all += late
 			if late > 4*time.Second {
 				t.Errorf("a key that was free was found so after %s", late)
 			}
@@ -146,17 +150,19 @@ func TestAPauseIsSharedOnlyWhereOthersLookToo(t *testing.T) {
 		"alone": {Waiters: 1}, "not known": {}, "expired": {Waiters: 20, Expired: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			polls, since := 0, time.Now()
+			var polls atomic.Int64
+			since := time.Now()
 			p := held(&polling{Found: func(string, observed) {}}, func() observed {
-				polls++
+				polls.Add(1)
+				o := o
 				o.Age, o.Remaining, o.Token = time.Since(since), time.Hour, 1
 				return o
 			})
 			defer p.Stop()
 			time.Sleep(time.Minute)
-			before := polls
+			before := polls.Load()
 			time.Sleep(10 * time.Second)
-			if n := polls - before; n < 39 || n > 41 {
+			if n := polls.Load() - before; n < 39 || n > 41 {
 				t.Errorf("%s: %d polls in ten seconds", name, n)
 			}
 		})

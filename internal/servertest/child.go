@@ -79,6 +79,9 @@ func (c *Child) Pause() {
 	c.s.Eventually("the process to stand", func() bool {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.Cmd.Process.Pid))
 		_, state, _ := strings.Cut(string(stat), ") ")
+		if strings.HasPrefix(state, "Z") {
+			c.s.Fatalf("the process has ended: it said %q", c.Receive())
+		}
 		return strings.HasPrefix(state, "T")
 	})
 }

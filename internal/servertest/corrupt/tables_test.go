@@ -101,6 +101,8 @@ func loose(f testing.TB) *testdb.Env {
 		f.Fatal(err)
 	}
 	e.Exec(f, strings.ReplaceAll(down, "ALTER", "-- ALTER"))
+	e.Exec(f, `DROP TABLE {rowlock_floor}`)
+	e.Exec(f, `DROP TABLE {rowlock_meta}`)
 	e.Exec(f, constraint.ReplaceAllString(up, ""))
 	return e
 }

@@ -48,6 +48,10 @@ func work(c *servertest.Worker) error {
 		if errors.Is(err, rowlock.ErrConfig) { // the limit is 1
 			continue
 		}
+		// A stopped process may have a row locked for longer than an attempt tries, too.
+		if errors.Is(err, rowlock.ErrBusy) || errors.Is(err, rowlock.ErrUnknown) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
