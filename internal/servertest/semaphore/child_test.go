@@ -48,8 +48,9 @@ func work(c *servertest.Worker) error {
 		if errors.Is(err, rowlock.ErrConfig) { // the limit is 1
 			continue
 		}
-		// A stopped process may have a row locked for longer than an attempt tries, too.
-		if errors.Is(err, rowlock.ErrBusy) || errors.Is(err, rowlock.ErrUnknown) {
+		// A stopped process may have a row locked for longer than an attempt tries, too, and beside other
+		// work a grant may come when most of its lease is over.
+		if errors.Is(err, rowlock.ErrBusy) || errors.Is(err, rowlock.ErrUnknown) || errors.Is(err, rowlock.ErrLost) {
 			continue
 		}
 		if err != nil {
