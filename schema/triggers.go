@@ -49,10 +49,13 @@ type made struct {
 	Seen string `json:"seen,omitempty"`
 }
 
-// triggers are those of p with their names, and the table of what they count. The names tell what
-// they do, so that new ones can be made before the old ones go.
+// making is the name of a trigger and the statement that makes it.
+type making struct{ name, text string }
+
+// triggers are those of p, one for each of events in that order, and the table of what they count.
+// The names tell what they do, so that new ones can be made before the old ones go.
 func (p Protection) triggers(of *sqlstore.Dialect, target string) (
-	create map[string]string, seen, counted string, err error,
+	create []making, seen, counted string, err error,
 ) {
 	sections, err := protection(of)
 	if err != nil {
@@ -98,7 +101,6 @@ func (p Protection) triggers(of *sqlstore.Dialect, target string) (
 		text := strings.NewReplacer("@match", match, "@refuse", refuse).Replace(sections["check"])
 		return strings.ReplaceAll(text, "@key", key(row))
 	}
-	create = make(map[string]string)
 	for _, event := range events {
 		checks := check(map[string]string{"insert": "NEW", "update": "OLD", "delete": "OLD"}[event])
 		if event == "update" && len(columns) > 0 {
@@ -107,11 +109,11 @@ func (p Protection) triggers(of *sqlstore.Dialect, target string) (
 		}
 		name := n.Prefix + "rowlock_protect_" + event + "_" + id
 		text := strings.ReplaceAll(sections["trigger"], "@checks", checks)
-		create[name] = strings.NewReplacer(
+		create = append(create, making{name, strings.NewReplacer(
 			"@name", sqlstore.Names{Schema: on.database}.Table(name, "`"), "@event", event, "@target", target,
 			"@locks", n.Table("rowlock", "`"), "@any", some, "@table", inHex(on.table),
 			"@definition", hex.EncodeToString([]byte(definition)), "@exempt", strings.Join(exempt, ", "), "@seen", seen,
-		).Replace(text)
+		).Replace(text)})
 	}
 	return create, seen, strings.ReplaceAll(sections["counted"], "@seen", seen), nil
 }
@@ -133,18 +135,10 @@ func (p Protection) triggerSQL(of *sqlstore.Dialect, target string) (up, down st
 	if err != nil {
 		return "", "", err
 	}
-	database, _, both := strings.Cut(target, ".")
-	for _, event := range events {
-		for name, text := range create {
-			if !strings.Contains(name, "_"+event+"_") {
-				continue
-			}
-			up += "-- +goose StatementBegin\n" + text + ";\n-- +goose StatementEnd\n"
-			if name = "`" + name + "`"; both {
-				name = database + "." + name
-			}
-			down += "DROP TRIGGER IF EXISTS " + name + ";\n"
-		}
+	n := sqlstore.Names{Schema: ownOf(target).database}
+	for _, c := range create {
+		up += "-- +goose StatementBegin\n" + c.text + ";\n-- +goose StatementEnd\n"
+		down += "DROP TRIGGER IF EXISTS " + n.Table(c.name, "`") + ";\n"
 	}
 	if seen != "" {
 		up, down = counted+";\n"+up, down+"DROP TABLE IF EXISTS "+seen+";\n"
@@ -156,7 +150,8 @@ func (p Protection) triggerSQL(of *sqlstore.Dialect, target string) (up, down st
 // what is new is made before what was there is dropped, so that nothing passes meanwhile.
 func (s *session) changeTriggers(ctx context.Context, db DB, p Protection, target string, protects bool) error {
 	on := ownOf(target)
-	create, seen, counted := map[string]string{}, "", ""
+	var create []making
+	var seen, counted string
 	if protects {
 		var err error
 		if create, seen, counted, err = p.triggers(s.dialect, target); err != nil {
@@ -180,25 +175,28 @@ func (s *session) changeTriggers(ctx context.Context, db DB, p Protection, targe
 		if seen != "" {
 			statements = append(statements, counted)
 		}
-		for name, text := range create {
-			if !slices.ContainsFunc(all, func(t trigger) bool { return t.name == name }) {
-				statements = append(statements, text)
+		for _, c := range create {
+			if !slices.ContainsFunc(all, func(t trigger) bool { return t.name == c.name }) {
+				statements = append(statements, c.text)
 			}
 		}
-		var gone []string
+		var counts []string // of what old triggers have counted
 		for _, t := range all {
-			if create[t.name] != "" {
+			if slices.ContainsFunc(create, func(c making) bool { return c.name == t.name }) {
 				continue
 			}
-			gone = append(gone, "DROP TRIGGER `"+t.database+"`.`"+t.name+"`")
+			statements = append(statements, "DROP TRIGGER `"+t.database+"`.`"+t.name+"`")
 			if t.made.Seen != "" && t.made.Seen != seen {
-				defer func() { _ = s.exec(ctx, conn, "DROP TABLE IF EXISTS "+t.made.Seen) }()
+				counts = append(counts, t.made.Seen)
 			}
 		}
-		for _, statement := range append(statements, gone...) {
+		for _, statement := range statements {
 			if err := s.exec(ctx, conn, statement); err != nil {
 				return s.refused(err)
 			}
+		}
+		for _, table := range slices.Compact(counts) { // not before: a trigger that is left writes to it
+			_ = s.exec(ctx, conn, "DROP TABLE IF EXISTS "+table)
 		}
 		return nil
 	})

@@ -347,6 +347,30 @@ func TestTriggersWarnOnly(t *testing.T) {
 	})
 }
 
+// What the old triggers write to goes only when they have gone.
+func TestACountOutlivesAProtectThatFails(t *testing.T) {
+	onTriggers(t, func(v vault) {
+		v.protect(accounts())
+		name := one[string](v, v.db, `SELECT trigger_name FROM information_schema.triggers
+			WHERE trigger_schema = DATABASE() AND event_manipulation = 'INSERT'`)
+		v.leavesNothing()
+		p := accounts()
+		p.WarnOnly = true
+		v.protect(p)
+		exec(v, v.db, `CREATE TABLE person (id BIGINT)`)
+		exec(v, v.db, "CREATE TRIGGER `"+name+"` AFTER INSERT ON person FOR EACH ROW SET @inserted = 1")
+		if err := schema.Protect(v.Context(), v.db, v.server.dialect(), accounts()); err == nil {
+			v.Error("a trigger was made whose name another has")
+		}
+		v.passes("forgotten", v.session().plain(`UPDATE account SET balance = balance + 1 WHERE id = 2`))
+		if got := v.protected(); len(got) != 2 || !got[0].WarnOnly || got[0].Unfenced != 1 { // and person
+			v.Errorf("got %+v", got)
+		}
+		exec(v, v.db, "DROP TRIGGER `"+name+"`")
+		v.leavesNothing()
+	})
+}
+
 // leavesNothing ends the protection of account.
 func (v vault) leavesNothing() {
 	v.Helper()
