@@ -644,23 +644,7 @@ func BenchmarkTriggers(b *testing.B) {
 				exec(b, v.db, `INSERT IGNORE INTO account (id) SELECT a.id * 1000 + b.id FROM account AS a JOIN account AS b WHERE a.id < 10`)
 				exec(b, v.db, `INSERT INTO plain SELECT * FROM account`)
 				v.protect(schema.Protection{Table: "account", Key: c.key})
-				var took [2][]time.Duration
-				for range b.N {
-					for on, table := range []string{"plain", "account"} {
-						began := time.Now()
-						err := v.locks.DoTx(b.Context(), c.lock, func(ctx context.Context, tx *sql.Tx) error {
-							return must(tx.ExecContext(ctx, "UPDATE "+table+" SET balance = balance + 1"+c.where))
-						})
-						if err != nil {
-							b.Fatal(err)
-						}
-						took[on] = append(took[on], time.Since(began))
-					}
-				}
-				without, with := median(took[0]), median(took[1])
-				b.ReportMetric(float64(without.Microseconds()), "µs/without")
-				b.ReportMetric(float64(with.Microseconds()), "µs/with")
-				b.ReportMetric(float64(with)/float64(without), "ratio")
+				v.compares(b, c.lock, c.where, func(int) {})
 			})
 		}
 	}
