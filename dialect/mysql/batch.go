@@ -243,7 +243,7 @@ func (d *database) Create(ctx context.Context, s *conn.Session, changes []sqlsto
 	for i := range rows {
 		// An owner is new for every request, so a row that names it is the request's. A
 		// free row is certainly this batch's only if the batch made all rows.
-		if c := &changes[i]; rows[i].Owner == c.To && rows[i].Placement &&
+		if c := &changes[i]; rows[i].Owner == c.To && rows[i].Here &&
 			(!c.Releases() || n == int64(len(changes))) {
 			out[i] = sqlstore.Applied{Outcome: sqlstore.Done, Token: rows[i].Token}
 		}
@@ -259,7 +259,7 @@ func (d *database) confirmMade(
 ) error {
 	for i := range rows {
 		c := &changes[i]
-		if c.Releases() || !rows[i].Placement || rows[i].Owner != c.To {
+		if c.Releases() || !rows[i].Here || rows[i].Owner != c.To {
 			continue
 		}
 		ok, err := sqlstore.Confirm(ctx, s, d,

@@ -119,7 +119,7 @@ func unmade(c *sqlstore.Change, r *sqlstore.Row, all bool) sqlstore.Applied {
 			a.Outcome = sqlstore.Alone
 		}
 		return a
-	case r.Placement && r.Owner == c.From.Owner && r.Token == c.From.Token:
+	case r.Here && r.Owner == c.From.Owner && r.Token == c.From.Token:
 		return sqlstore.Applied{Outcome: sqlstore.Alone}
 	}
 	return sqlstore.Applied{Outcome: sqlstore.Gone}

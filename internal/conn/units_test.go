@@ -38,7 +38,7 @@ func TestALeaseThatEndedCenturiesAgoIsOver(t *testing.T) {
 		if d > -292*365*24*time.Hour {
 			t.Errorf("Duration(%d) = %v", micros, d)
 		}
-		row := sqlstore.Row{Exists: true, Placement: true, Owner: lease.NewOwner(), Token: 7, Holder: lease.Holder{Remaining: d}}
+		row := sqlstore.Row{Exists: true, Here: true, Owner: lease.NewOwner(), Token: 7, Holder: lease.Holder{Remaining: d}}
 		if a := row.Acquired(lease.NewOwner()); a.Outcome != sqlstore.Possible {
 			t.Errorf("a row that expired %d µs ago is answered %+v", -micros, a)
 		}

@@ -67,7 +67,7 @@ func (r *Row) Acquired(to lease.Owner) Applied {
 	switch {
 	case !r.Exists:
 		return Applied{Outcome: Absent}
-	case r.Bad || !r.Placement:
+	case r.Bad || !r.Here:
 		return Applied{Outcome: Alone}
 	case held && r.Owner == to:
 		return Applied{Outcome: Found, Token: r.Token}
@@ -84,7 +84,7 @@ func (r *Row) left(c *Change) Applied {
 	switch {
 	case r.Bad:
 		return Applied{Outcome: Alone}
-	case !r.Placement || r.Owner != c.From.Owner || c.From.Token != 0 && c.From.Token != r.Token:
+	case !r.Here || r.Owner != c.From.Owner || c.From.Token != 0 && c.From.Token != r.Token:
 		return Applied{Outcome: Gone}
 	case !c.Releases() && r.Token >= lease.MaxToken-1:
 		return Applied{Outcome: Alone}

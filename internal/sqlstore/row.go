@@ -16,10 +16,10 @@ type Row struct {
 	// Bad says that the row has values that rowlock cannot have written. The statements for one key
 	// answer for it: they take it if it is free, and otherwise say what is wrong.
 	Bad bool
-	// Placement says that it is of the dialect's placement.
-	Placement bool
-	Owner     lease.Owner // zero: it is free
-	Token     lease.Token
+	// Here says that it is of the dialect's placement.
+	Here  bool
+	Owner lease.Owner // zero: it is free
+	Token lease.Token
 	// Holder has the note, and what remains of the lease: 0 or less if it has expired.
 	Holder lease.Holder
 }
@@ -54,7 +54,7 @@ func ScanRow(r conn.Columns) (n int64, row Row, err error) {
 	var remaining int64
 	var owner, note sql.RawBytes
 	row.Exists = true
-	err = r.Scan(&n, &row.Placement, &owner, &row.Token, &note, &remaining)
+	err = r.Scan(&n, &row.Here, &owner, &row.Token, &note, &remaining)
 	if err != nil && !conn.IsBad(err) {
 		return 0, Row{}, err
 	}

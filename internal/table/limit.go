@@ -188,7 +188,7 @@ func (s *Store) bound(
 	var expired []sqlstore.Change
 	for i, row := range rows {
 		held[i] = row.Bad || !row.Owner.IsZero()
-		if held[i] && !row.Bad && row.Placement && row.Holder.Remaining <= 0 {
+		if held[i] && !row.Bad && row.Here && row.Holder.Remaining <= 0 {
 			from := lease.Lease{Key: l.Slot(i), Owner: row.Owner, Token: row.Token}
 			expired = append(expired, sqlstore.Change{From: from})
 		}
