@@ -17,7 +17,8 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// onTriggers runs f on MySQL and MariaDB, with an ordinary table and with a partitioned one.
+// onTriggers runs f on MySQL and MariaDB, with an ordinary table and with a partitioned one. The
+// servers take LOAD DATA LOCAL, because a test that came before need not have let them.
 func onTriggers(t *testing.T, f func(v vault)) {
 	for _, s := range []server{onMySQL, onMariaDB} {
 		on(t, s, func(t *testing.T, s server) {
@@ -27,7 +28,8 @@ func onTriggers(t *testing.T, f func(v vault)) {
 			} {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					f(openVaultOn(t, s, create, `CREATE VIEW seen_account AS SELECT * FROM account`))
+					f(openVaultOn(t, s, create, `CREATE VIEW seen_account AS SELECT * FROM account`,
+						`SET GLOBAL local_infile = 1`))
 				})
 			}
 		})
@@ -118,7 +120,6 @@ func TestTriggersRefuseWritesWithoutAFence(t *testing.T) {
 	onTriggers(t, func(v vault) {
 		v.protect(accounts())
 		s := v.session()
-		exec(v, v.db, `SET GLOBAL local_infile = 1`)
 		for _, level := range []string{"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"} {
 			v.passes(level, must(s.ExecContext(v.Context(), `SET SESSION TRANSACTION ISOLATION LEVEL `+level)))
 			for _, write := range rowWrites {
