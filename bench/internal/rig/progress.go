@@ -2,12 +2,15 @@ package rig
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 )
 
-// Progress says on stderr how far the run is.
+// Progress says on stderr how far the run is, if that is a terminal. In a file, a log of CI among
+// them, each step would be one more copy of the bar.
 type Progress struct {
 	bar  *progressbar.ProgressBar
 	part bool // of a step
@@ -15,7 +18,11 @@ type Progress struct {
 
 // NewProgress has so many steps before it.
 func NewProgress(steps int) *Progress {
-	bar := progressbar.NewOptions(steps, progressbar.OptionSetWriter(os.Stderr),
+	return newProgress(steps, os.Stderr, term.IsTerminal(int(os.Stderr.Fd())))
+}
+
+func newProgress(steps int, out io.Writer, terminal bool) *Progress {
+	bar := progressbar.NewOptions(steps, progressbar.OptionSetWriter(out), progressbar.OptionSetVisibility(terminal),
 		progressbar.OptionSetWidth(24), progressbar.OptionClearOnFinish(), progressbar.OptionSetPredictTime(true))
 	return &Progress{bar: bar}
 }
