@@ -12,13 +12,18 @@ const slack = 2500 * time.Millisecond
 // alive finds a run that has proved nothing, because nothing happened in it.
 func alive(r *Report, in *Input) {
 	grants := make([]int, len(in.Phases))
-	writes := 0
+	writes, unfenced := 0, 0
 	for i := range in.Events {
 		switch e := &in.Events[i]; {
 		case e.Kind == history.Grant && e.Result == history.OK && e.Phase < len(grants):
 			grants[e.Phase]++
 		case e.Kind == history.Write && e.Result == history.OK:
 			writes++
+		case e.Result == history.Unfenced:
+			unfenced++
+			if e.Token != 0 { // it was of a holder that had fenced
+				r.violation(FencedWrite, e.Key, e.Told, "%s of %s under token %d: %s", e.Act, e.Process, e.Token, e.Err)
+			}
 		}
 	}
 	for i, n := range grants {
@@ -28,6 +33,9 @@ func alive(r *Report, in *Input) {
 	}
 	if in.Writes && writes == 0 {
 		r.violation(Nothing, "", 0, "no fenced transaction was committed")
+	}
+	if in.Protected && unfenced == 0 {
+		r.violation(Nothing, "", 0, "no write without a fence was refused")
 	}
 }
 

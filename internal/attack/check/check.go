@@ -33,6 +33,7 @@ const (
 	LostWrite    Kind = "acknowledged write is not there"
 	RefusedWrite Kind = "refused write is there"
 	StrangeWrite Kind = "journal and history disagree"
+	FencedWrite  Kind = "fenced write refused as if it were not"
 	CounterWrong Kind = "counter is not the number of writes"
 	StillHeld    Kind = "unlocked key is still held"
 	Orphan       Kind = "key held by nobody after Close"
@@ -106,6 +107,8 @@ type Input struct {
 	Phases []string
 	// Writes says that there should be fenced transactions.
 	Writes bool
+	// Protected says that some forget their fences, whose writes the data must refuse.
+	Protected bool
 	// Healthy are those in which nothing was stopped or slowed.
 	Healthy map[int]bool
 }

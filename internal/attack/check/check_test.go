@@ -130,6 +130,19 @@ func TestEachViolationIsSeen(t *testing.T) {
 			Events: []history.Event{a, call(history.Close, "1", 0, 0, 5, 15, history.Unknown)}, Left: []history.Row{{Key: "k", Token: 1}},
 		}, nil},
 		{"nothing was granted", Input{Phases: []string{"storm"}}, []Kind{Nothing}},
+		{"a write without a fence is refused", Input{
+			Events: []history.Event{write("1", 1, 0, 1, "x", 1, 2, history.Unfenced)}, Protected: true,
+		}, nil},
+		{"a write without a fence is there", Input{
+			Events:  []history.Event{write("1", 1, 0, 1, "x", 1, 2, history.Unfenced)},
+			Journal: []history.Row{row("x", "1", 1, 0, 1)}, Counters: map[string]int64{"k": 1}, Protected: true,
+		}, []Kind{RefusedWrite}},
+		{"none is refused", Input{
+			Events: []history.Event{write("1", 1, 0, 1, "x", 1, 2, refused)}, Protected: true,
+		}, []Kind{Nothing}},
+		{"a fenced write is refused as if it were not", Input{
+			Events: []history.Event{a, write("1", 1, 1, 1, "x", 1, 2, history.Unfenced)}, Protected: true,
+		}, []Kind{FencedWrite}},
 		{"nothing was written", Input{Events: []history.Event{a}, Phases: []string{"storm"}, Writes: true}, []Kind{Nothing}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

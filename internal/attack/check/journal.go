@@ -39,7 +39,7 @@ func written(r *Report, e *history.Event, row *history.Row, undone bool) {
 	switch {
 	case e.Result == history.OK && row == nil && !undone:
 		r.violation(LostWrite, e.Key, e.Told, "%s: value %d under token %d", e.Op, e.Value, e.Token)
-	case (e.Result == history.Refused || e.Result == history.Lost) && row != nil:
+	case (e.Result == history.Refused || e.Result == history.Unfenced || e.Result == history.Lost) && row != nil:
 		r.violation(RefusedWrite, e.Key, e.Told, "%s: value %d under token %d: %s", e.Op, row.Value, row.Token, e.Err)
 	case row != nil && (row.Key != e.Key || row.Token != e.Token || row.Value != e.Value || row.Holder() != e.Holder()):
 		r.violation(StrangeWrite, e.Key, e.Told, "%s: the journal has %+v", e.Op, *row)

@@ -55,8 +55,10 @@ func attack(ctx context.Context, s settings) (err error) {
 	if err := r.database.Counters(ctx, r.db, r.allKeys()); err != nil {
 		return err
 	}
-	if err := r.database.Protect(ctx, r.db); err != nil {
-		return err
+	if s.protects() {
+		if err := r.database.protect(ctx, r.db); err != nil {
+			return err
+		}
 	}
 	fmt.Printf("attack: %s, %s, seed %d\n", r.what(), s.length, s.seed)
 	if err := r.fight(ctx); err != nil {
@@ -151,6 +153,7 @@ func (r *run) judge(ctx context.Context) error {
 			break // a run that was cut short need not have had them all
 		}
 		in.Writes = in.Writes || p.Name == "mixed" || p.Name == "calm"
+		in.Protected = in.Protected || p.Name == "mixed" && r.protects()
 		in.Phases = append(in.Phases, p.Name)
 		in.Healthy[i] = p.Slow.healthy()
 	}

@@ -25,7 +25,7 @@ func (h *hand) count(got *held, leave bool) {
 	l := got.locks[0]
 	w := writing{hand: h, lock: l, got: got, leave: leave, op: fmt.Sprintf("%s-%d", h.name, h.serial.Add(1))}
 	if leave { // either checks the lock, and one of them must come first
-		w.first = h.rng.IntN(2) == 0
+		w.first = h.rng.IntN(2) == 0 && !h.Database.marks() // whose triggers refuse what follows UnlockTx
 	}
 	sent := Now()
 	err := w.run()
@@ -36,7 +36,7 @@ func (h *hand) count(got *held, leave bool) {
 	case w.committing:
 		e.Result = history.Unknown
 	case e.Result != history.Lost:
-		e.Result = history.Refused
+		e.Result = refusal(err)
 	}
 	h.record.Add(e)
 }

@@ -39,6 +39,8 @@ type Database struct {
 	// Tenant is another schema or database with tables of the same names, if there is one, and
 	// Placement what the names of the data begin with then.
 	Tenant, Placement string `json:",omitempty"`
+	// Protected says that the data refuse writers without a fence.
+	Protected bool `json:",omitempty"`
 }
 
 // find returns the server's, or a new file in folder.

@@ -81,11 +81,11 @@ func (r *run) progress(t int64) {
 }
 
 // Totals count events.
-type Totals struct{ Calls, Grants, Unlocks, Writes, Moves, Lost, Unknown int }
+type Totals struct{ Calls, Grants, Unlocks, Writes, Moves, Lost, Unknown, Unfenced int }
 
 func (n Totals) String() string {
-	return fmt.Sprintf("%d calls, %d grants, %d unlocks, %d writes, %d moves, %d lost, %d unknown",
-		n.Calls, n.Grants, n.Unlocks, n.Writes, n.Moves, n.Lost, n.Unknown)
+	return fmt.Sprintf("%d calls, %d grants, %d unlocks, %d writes, %d moves, %d lost, %d unknown, %d refused without a fence",
+		n.Calls, n.Grants, n.Unlocks, n.Writes, n.Moves, n.Lost, n.Unknown, n.Unfenced)
 }
 
 func Tally(events []history.Event) (n Totals) {
@@ -100,6 +100,8 @@ func Tally(events []history.Event) (n Totals) {
 			n.Lost++
 		case e.Result == history.Unknown:
 			n.Unknown++
+		case e.Result == history.Unfenced:
+			n.Unfenced++
 		case e.Result != history.OK:
 		case e.Kind == history.Grant:
 			n.Grants++

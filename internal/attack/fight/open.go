@@ -68,6 +68,9 @@ func (w *worker) open() (open closers, err error) {
 		client := *c.to
 		open = append(open, func() error { return w.end(client) })
 	}
+	if err := w.openSessions(&open); err != nil {
+		return open, err
+	}
 	return open, w.openFamily(&open)
 }
 

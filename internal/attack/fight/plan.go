@@ -144,7 +144,7 @@ func newPlan(s settings) Plan {
 		{Phase{Name: "calm", Crews: calm(s.db)}, 0.15},
 		{Phase{Name: "corrupt", Crews: corrupt(s.bridge)}, 0.2},
 	}
-	if (Database{Name: s.db}).protects() || s.db == "pgbouncer" {
+	if s.protects() {
 		all[1].Crews = append(all[1].Crews, forgetful())
 	}
 	p := Plan{Seed: s.seed}

@@ -53,7 +53,7 @@ func (h *hand) section(ctx context.Context, key string) {
 	h.record.Add(grant)
 	is := result(err)
 	if is != history.OK && is != history.Unknown && is != history.Lost {
-		is = history.Refused
+		is = refusal(err)
 	}
 	h.wrote(&w, key, token, began, is, err)
 	if is == history.OK || is == history.Unknown {

@@ -41,10 +41,13 @@ type worker struct {
 	plain  *rowlock.Client
 	fair   *rowlock.Client
 	family family
-	bridge *paxosbridge.Bridge
-	record *history.Recorder
-	serial atomic.Int64
-	pipe   *pipe
+	// The forgetful write in these sessions, and take locks by this client.
+	sessions *sql.DB
+	sections *rowlock.Client
+	bridge   *paxosbridge.Bridge
+	record   *history.Recorder
+	serial   atomic.Int64
+	pipe     *pipe
 }
 
 func Work(text string) (err error) {

@@ -53,6 +53,8 @@ const (
 	Lost Result = "lost"
 	// Refused is a transaction that was rolled back, so that its write must not be there.
 	Refused Result = "refused"
+	// Unfenced is Refused by a protected table, which has seen no fence.
+	Unfenced Result = "unfenced"
 	// Unknown is ErrUnknown, or an error of COMMIT: it may have happened or not.
 	Unknown Result = "unknown"
 	// Ended is the end of the caller's own ctx.

@@ -19,6 +19,7 @@ const (
 	postgresSQL = "dialect/postgres/statements.sql"
 	mysqlSQL    = "dialect/mysql/statements.sql"
 	protectSQL  = "schema/protect/postgres.sql"
+	triggersSQL = "schema/protect/mysql.sql"
 	sqliteSQL   = "dialect/sqlite/statements.sql"
 )
 
@@ -75,6 +76,11 @@ var mutants = []mutant{
 	{"the reaper removes a held row", postgresSQL, "dead-lock", "AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'", "AND $2::bigint >= 0", onPostgres, "mixed"},
 	{"a protected table takes a row of the lock for a fence", protectSQL, "protect", "r.xmin = pg_current_xact_id()::xid", "true", onPostgres, "mixed"},
 	{"a protected table refuses nothing", protectSQL, "protect", "IF FOUND THEN {refuse}", "IF false THEN {refuse}", onPostgres, "mixed"},
+	{"a protected table believes a mark of an earlier grant", triggersSQL, "check", "r.fenced_token = r.token", "true", onMySQL, "mixed"},
+	{"a protected table believes another session's mark", triggersSQL, "check", "r.fenced_by = CONNECTION_ID()", "r.fenced_by > 0", onMySQL, "mixed"},
+	{"a protected table believes the mark of a lock that was left", triggersSQL, "check", "r.owner IS NOT NULL AND ", "", onMySQL, "mixed"},
+	{"a protected table refuses nothing", triggersSQL, "check", "IF fenced = 0 THEN", "IF fenced < 0 THEN", onMySQL, "mixed"},
+	{"a section of a lock leaves its mark", mysqlSQL, "fence-end", "fenced_by = 0", "acquired_at = acquired_at", onMySQL, "mixed"},
 	{"the table grants a key that has moved", postgresSQL, "acquire-update", " AND r.placement = @placement", "", onBridge, "mixed"},
 	{"a batch grants a key that has moved", postgresSQL, "apply", "  WHERE r.placement = @placement AND r.token BETWEEN 0 AND @last_token - 1\n    AND (w.was IS NULL AND", "  WHERE r.token BETWEEN 0 AND @last_token - 1\n    AND (w.was IS NULL AND", onBridge, "mixed"},
 }
