@@ -5,6 +5,7 @@ with_servers := scripts/with-servers --
 test_servers := scripts/with-servers --no-sync --
 with_languages := scripts/with-languages
 bench_servers := scripts/with-servers postgres mariadb mysql redis redis_default --
+net_servers := scripts/with-servers postgres mariadb mysql redis --
 attack_servers := scripts/with-servers postgres pgbouncer mariadb mysql etcd --
 # For how long make attack attacks each of ON, and by which plan: 0 draws one.
 FOR          ?= 60s
@@ -35,7 +36,7 @@ first        := ./cmd/rowlock ./paxosbridge/etcd
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick times pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-fenced bench-ways bench-shared bench-trace bench-bridge servers
+.PHONY: help test test-quick times pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-fenced bench-net bench-ways bench-shared bench-trace bench-bridge servers
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -160,7 +161,8 @@ bench: ## rowlock against raw statements, the servers' own locks, Redis and etcd
 	$(bench_servers) go -C bench run ./against -out $(CURDIR)/docs/bench
 
 bench-short: ## the same in a minute, with servers that need not wait for the disk: whether a contender fails, a lock is lost, a pair sends or allocates too much
-	$(subst with-servers,with-servers --no-sync,$(bench_servers)) go -C bench run ./against -short
+	$(subst with-servers,with-servers --no-sync,$(bench_servers)) sh -c '\
+		go -C bench run ./against -short && exec go -C bench run ./net -short'
 
 bench-floor: ## the shortest times the servers allow, to compare ours with
 	$(with_servers) go -C bench run ./floor
@@ -176,6 +178,9 @@ bench-slots: ## a semaphore of 8 slots under 64 goroutines, beside 8 keys
 
 bench-fenced: ## sections under a fenced lock beside SELECT FOR UPDATE, with their round trips
 	$(with_servers) go -C bench run ./fenced
+
+bench-net: ## what locks cost where the server is 0.5 and 2 ms away, each way, beside what does the same without rowlock
+	$(net_servers) go -C bench run ./net
 
 bench-ways: ## held transactions, compare-and-swap and once, beside the statements that each cannot do without
 	$(with_servers) go -C bench run ./ways

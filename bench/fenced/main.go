@@ -11,6 +11,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
+	"github.com/rowlockdb/rowlock/bench/internal/section"
 )
 
 const sections = "database\tsection\tgoroutines\tsections/s\tratio (min–max)\ttarget\t"
@@ -29,12 +30,12 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 	if r, err = race.NewResult(ctx, d); err != nil {
 		return nil, err
 	}
-	f, err := newField(ctx, d)
+	f, err := section.New(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	c := s.Course()
 	c.Title, c.Goroutines, c.Progress = d.Kind.Name, s.goroutines, p
-	return r, r.Counted(ctx, c, f.contenders(), d.Wire.Trips)
+	return r, r.Counted(ctx, c, f.Contenders(), d.Wire.Trips)
 }

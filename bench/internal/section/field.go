@@ -1,0 +1,167 @@
+// Package section is a section of one key, Lock, BEGIN, Fence, UPDATE, COMMIT, Unlock, beside the
+// transaction that has SELECT FOR UPDATE in place of the lock.
+package section
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/bench/internal/race"
+	"github.com/rowlockdb/rowlock/bench/internal/rig"
+	"github.com/rowlockdb/rowlock/dialect/postgres"
+)
+
+const key = "bench/fenced"
+
+// Field is a client, and the row that its key protects.
+type Field struct {
+	Locks *rowlock.Client
+	Add   string // the statement that writes the row
+
+	d     *rig.Database
+	pgx   *pgxpool.Pool // nil: not on PostgreSQL
+	table string
+	row   string // the statement that locks it
+}
+
+// New makes the row.
+func New(ctx context.Context, d *rig.Database) (f *Field, err error) {
+	f = &Field{d: d, table: d.Prefix + "fenced"}
+	f.Add = `UPDATE ` + f.table + ` SET n = n + 1 WHERE id = 1`
+	if f.row = `SELECT n FROM ` + f.table + ` WHERE id = 1`; d.Driver != "sqlite" {
+		f.row += ` FOR UPDATE`
+	}
+	for _, query := range []string{
+		`CREATE TABLE ` + f.table + ` (id INT PRIMARY KEY, n INT NOT NULL)`, `INSERT INTO ` + f.table + ` VALUES (1, 0)`,
+	} {
+		if _, err := d.Pool.ExecContext(ctx, query); err != nil {
+			return nil, err
+		}
+	}
+	if d.Driver == "pgx" {
+		if f.pgx, err = native(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	f.Locks, err = rowlock.Open(d.Pool, d.Dialect, Config())
+	return f, err
+}
+
+// Config is a client's. The reaper, which benchmarks do not time, is off.
+func Config() *rowlock.Config {
+	return &rowlock.Config{Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true}}
+}
+
+// native is a pool of pgx itself.
+func native(ctx context.Context, d *rig.Database) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(d.Source)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns, config.ConnConfig.DialFunc = 16, d.Wire.Dial
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+// Close removes it.
+func (f *Field) Close() error {
+	if f.pgx != nil {
+		f.pgx.Close()
+	}
+	_, err := f.d.Pool.Exec(`DROP TABLE ` + f.table)
+	return errors.Join(f.Locks.Close(), err)
+}
+
+// OfPgx is the contender in pgx itself.
+const OfPgx = "DoTx of pgx"
+
+// Contenders are the ways to do it, and first the one without a lock.
+func (f *Field) Contenders() []race.Contender {
+	all := []race.Contender{
+		{Name: "SELECT FOR UPDATE", Series: 'r', Pair: f.raw},
+		{Name: "Unlock", Series: 'u', Pair: f.byHand(false)},
+		{Name: "UnlockTx", Series: 't', Pair: f.byHand(true)},
+		{Name: "DoTx", Series: 'd', Pair: f.doTx},
+	}
+	if f.pgx != nil {
+		all = append(all, race.Contender{Name: OfPgx, Series: 'p', Pair: f.doTxOfPgx})
+	}
+	return all
+}
+
+func (f *Field) raw(ctx context.Context, _ string) error {
+	return f.inTx(ctx, func(tx *sql.Tx) error {
+		var n int
+		return tx.QueryRowContext(ctx, f.row).Scan(&n)
+	}, nil)
+}
+
+// ForUpdate is the transaction that locks its row and writes it.
+func (f *Field) ForUpdate(ctx context.Context) error { return f.raw(ctx, "") }
+
+// ForUpdateOfPgx is the same in pgx itself. It is only for PostgreSQL.
+func (f *Field) ForUpdateOfPgx(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, f.pgx, func(tx pgx.Tx) error {
+		var n int
+		if err := tx.QueryRow(ctx, f.row).Scan(&n); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, f.Add)
+		return err
+	})
+}
+
+// byHand releases within the transaction, or after it.
+func (f *Field) byHand(within bool) func(context.Context, string) error {
+	return func(ctx context.Context, _ string) error {
+		l, err := f.Locks.Lock(ctx, key)
+		if err != nil {
+			return err
+		}
+		var release func(*sql.Tx) error
+		if within {
+			release = func(tx *sql.Tx) error { return l.UnlockTx(ctx, tx) }
+		}
+		err = f.inTx(ctx, func(tx *sql.Tx) error { return l.Fence(ctx, tx) }, release)
+		return errors.Join(err, l.Unlock(ctx))
+	}
+}
+
+func (f *Field) inTx(ctx context.Context, before, after func(*sql.Tx) error) error {
+	tx, err := f.d.Pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := before(tx); err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, f.Add); err != nil {
+		return err
+	}
+	if after != nil {
+		if err := after(tx); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+func (f *Field) doTx(ctx context.Context, _ string) error {
+	return f.Locks.DoTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, f.Add)
+		return err
+	})
+}
+
+func (f *Field) doTxOfPgx(ctx context.Context, _ string) error {
+	return postgres.DoTx(ctx, f.Locks, f.pgx, key, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, f.Add)
+		return err
+	})
+}
