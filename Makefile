@@ -157,7 +157,7 @@ cover: ## statement coverage on real servers, by function, in coverage.out
 	$(test_servers) go test -coverpkg=$(subst $(space),$(comma),$(covered)) -coverprofile=coverage.out -timeout 20m $(covered)
 	go tool cover -func=coverage.out | tail -n 1
 
-bench: ## rowlock against raw statements, the servers' own locks, Redis and etcd, in 20 minutes; writes docs/bench
+bench: ## fenced sections first, then rowlock against raw statements, the servers' own locks, Redis and etcd, in 20 minutes; writes docs/bench
 	$(bench_servers) go -C bench run ./against -out $(CURDIR)/docs/bench
 
 bench-short: ## the same in a minute, with servers that need not wait for the disk: whether a contender fails, a lock is lost, a pair sends or allocates too much

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/bench/internal/held"
+	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
@@ -14,6 +15,7 @@ import (
 type result struct {
 	kind                    rig.Kind
 	facts                   []string
+	sections                *race.Result
 	free, keys, hot, skewed []*entry
 	crowds                  []*served
 	scenes                  []*scene
@@ -49,10 +51,10 @@ func (s settings) measure(ctx context.Context, d *rig.Database, o *others, p *ri
 	if r.facts, err = d.Facts(ctx); err != nil {
 		return nil, err
 	}
-	r.each(s, p, []part{{onAllocs, func(p *rig.Progress) (err error) {
-		r.allocs, err = allocations(ctx, d, s, p)
-		return err
-	}}})
+	r.each(s, p, []part{
+		{onFenced, func(p *rig.Progress) (err error) { r.sections, err = s.sections(ctx, d, p); return err }},
+		{onAllocs, func(p *rig.Progress) (err error) { r.allocs, err = allocations(ctx, d, s, p); return err }},
+	})
 	if err := r.races(ctx, d, s, o, p); err != nil {
 		r.failed = append(r.failed, failure{"races", err})
 	}

@@ -14,6 +14,7 @@ import (
 
 // The workloads, as -only names them.
 const (
+	onFenced    = "fenced"    // sections that write a row, and fence it
 	onFree      = "free"      // a few recurring keys for each caller
 	onKeys      = "keys"      // keys that recur rarely or never, and a large table
 	onHot       = "hot"       // one key that all callers want
@@ -26,7 +27,7 @@ const (
 )
 
 var workloads = []string{
-	onAllocs, onFree, onKeys, onHot, onSkewed, onWaiters, onReaping, onProcesses, onHeld,
+	onFenced, onAllocs, onFree, onKeys, onHot, onSkewed, onWaiters, onReaping, onProcesses, onHeld,
 }
 
 // settings are what the command line says.

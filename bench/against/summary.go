@@ -20,6 +20,7 @@ func (p *page) summary(s settings, all []*result) {
 	if s.short {
 		p.say("**This was `-short`: it shows that everything runs. The figures mean nothing.**")
 	}
+	p.sections(all)
 	var rows [][]string
 	add := func(kind, label string, suits func(*entry) bool) {
 		for _, r := range all {

@@ -77,16 +77,22 @@ func (f *Field) Close() error {
 	return errors.Join(f.Locks.Close(), err)
 }
 
-// OfPgx is the contender in pgx itself.
-const OfPgx = "DoTx of pgx"
+// The names of the contenders.
+const (
+	Raw      = "SELECT FOR UPDATE"
+	Unlock   = "Unlock"
+	UnlockTx = "UnlockTx"
+	DoTx     = "DoTx"
+	OfPgx    = "DoTx of pgx" // in pgx itself
+)
 
 // Contenders are the ways to do it, and first the one without a lock.
 func (f *Field) Contenders() []race.Contender {
 	all := []race.Contender{
-		{Name: "SELECT FOR UPDATE", Series: 'r', Pair: f.raw},
-		{Name: "Unlock", Series: 'u', Pair: f.byHand(false)},
-		{Name: "UnlockTx", Series: 't', Pair: f.byHand(true)},
-		{Name: "DoTx", Series: 'd', Pair: f.doTx},
+		{Name: Raw, Series: 'r', Pair: f.raw},
+		{Name: Unlock, Series: 'u', Pair: f.byHand(false)},
+		{Name: UnlockTx, Series: 't', Pair: f.byHand(true)},
+		{Name: DoTx, Series: 'd', Pair: f.doTx},
 	}
 	if f.pgx != nil {
 		all = append(all, race.Contender{Name: OfPgx, Series: 'p', Pair: f.doTxOfPgx})
