@@ -40,35 +40,44 @@ func TestNoCentIsLostOrMadeAndNoInterestPaidTwiceHoweverOftenAReplicaIsKilled(t 
 			for range 3 {
 				replicas = append(replicas, program.NewServer(t, binary, db, "-night", "1s", "-ttl", "1s"))
 			}
-			var answers, accepted atomic.Int64
-			var all sync.WaitGroup
-			for client := range clients {
-				all.Go(func() {
-					for n := range transfers {
-						from := rand.N(len(customers))
-						to := (from + 1 + rand.N(len(customers)-1)) % len(customers)
-						path := "/accounts/" + customers[from] + "/transfers/" + customers[to]
-						key, cents := fmt.Sprintf("%d/%d", client, n), 1+rand.N(4000)
-						first := send(t, replicas, path, key, cents)
-						if again := send(t, replicas, path, key, cents); again != first {
-							t.Errorf("%s was answered %d and %d", key, first, again)
-						}
-						if first == http.StatusCreated {
-							accepted.Add(1)
-						}
-						if a := answers.Add(1); a%killEvery == 0 {
-							replicas[a/killEvery%3].Kill()
-						}
-					}
-				})
-			}
-			all.Wait()
+			accepted := transferAll(t, replicas, func(answers int64) {
+				if answers%killEvery == 0 {
+					replicas[answers/killEvery%3].Kill()
+				}
+			})
 			for _, r := range replicas {
 				r.Up()
 			}
-			wantBooks(t, db, accepted.Load())
+			wantBooks(t, db, accepted)
 		})
 	}
+}
+
+// transferAll sends the transfers of all clients, and returns how many were accepted. It calls
+// answered after each.
+func transferAll(t *testing.T, replicas []*program.Server, answered func(answers int64)) int64 {
+	var answers, accepted atomic.Int64
+	var all sync.WaitGroup
+	for client := range clients {
+		all.Go(func() {
+			for n := range transfers {
+				from := rand.N(len(customers))
+				to := (from + 1 + rand.N(len(customers)-1)) % len(customers)
+				path := "/accounts/" + customers[from] + "/transfers/" + customers[to]
+				key, cents := fmt.Sprintf("%d/%d", client, n), 1+rand.N(4000)
+				first := send(t, replicas, path, key, cents)
+				if again := send(t, replicas, path, key, cents); again != first {
+					t.Errorf("%s was answered %d and %d", key, first, again)
+				}
+				if first == http.StatusCreated {
+					accepted.Add(1)
+				}
+				answered(answers.Add(1))
+			}
+		})
+	}
+	all.Wait()
+	return accepted.Load()
 }
 
 // send sends a transfer until there is an answer. Without one it says 0.

@@ -5,9 +5,9 @@
 //	curl -i http://127.0.0.1:8080/accounts/ada/transfers/bob -H 'Idempotency-Key: 7f3a' -d '{"cents":250}'
 //	curl http://127.0.0.1:8080/accounts/ada
 //
-// Start more replicas, each with another -addr, and kill them with -9 as you like: no cent is lost
-// or made, and no account gets its interest twice. What moves money is in bank.go; the nightly job
-// is in night.go.
+// Start more replicas, each with another -addr, and kill them and the server with -9 as you like: no
+// cent is lost or made, and no account gets its interest twice. What moves money is in bank.go; the
+// nightly job is in night.go.
 package main
 
 import (
