@@ -160,6 +160,42 @@ func TestABudgetKnowsForAWhileThatNoOtherProcessWaits(t *testing.T) {
 	}
 }
 
+// Readers' releases are while others hold the key, for however long, and what waits for a slot may
+// not poll.
+func TestALookIsBelievedOnlyOfAKeyThatWasFree(t *testing.T) {
+	for name, c := range map[string]struct {
+		shared, next bool // the release that has looked, and the one after it
+		slot, quiet  bool
+	}{
+		"exclusive locks":    {quiet: true},
+		"a reader's look":    {shared: true},
+		"a reader's release": {next: true},
+		"a slot":             {slot: true},
+	} {
+		q := &Attempts{cfg: Config{PollMin: time.Second, PollMax: time.Hour}}
+		now := time.Now()
+		q.keys.granted("k", 1, now, 0)
+		looked := Release{Lease: lease.Lease{Key: "k", Shared: c.shared}}
+		looked.state.got.Looked = true
+		q.keys.released(&looked, now, new(notifications))
+		next := Release{Lease: lease.Lease{Key: "k", Shared: c.next}, Slot: c.slot}
+		if got := q.quiet(&next, now); got != c.quiet {
+			t.Errorf("%s: quiet is %t", name, got)
+		}
+	}
+}
+
+// A hold that is younger than the moment for which a look is believed is polled as often as any,
+// however many processes share the polls: a waiter that is not woken then misses little.
+func TestAHoldOfAMomentIsPolledEveryMin(t *testing.T) {
+	p := newPoller(polling{Min: time.Second, Max: time.Hour})
+	for age := time.Duration(0); age <= 4*time.Second; age += time.Second / 4 {
+		if every := p.paces(new(pollState), &observed{Age: age, Waiters: 20}); every != p.Min {
+			t.Errorf("a hold of %s is polled every %s", age, every)
+		}
+	}
+}
+
 // Streaks are used again for other keys: none may be two keys' at once.
 func TestEachKeyHasAStreakOfItsOwn(t *testing.T) {
 	b := newBudget(1<<30, time.Hour)

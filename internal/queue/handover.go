@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -65,12 +64,11 @@ func (q *Attempts) release(ctx context.Context, items []Release) {
 		}
 		i.state.got, i.Answer.Err = a, a.Err
 		i.Answer.Gone = a.Gone && i.state.freed == i.Lease && !i.state.passed
-		// A transaction of the holder's, which is over, has released the lease: no answer says
-		// whether others wait. After an error the store is not asked, because it hangs or is down,
-		// and the caller of Unlock would wait for it once more.
-		byTx := i.Left && a.Gone && q.notify.sends.Load()
+		// If a transaction of the holder's has released the lease, no answer says whether others wait.
+		// After an error the store is not asked: Unlock would wait for what hangs once more.
+		byTx := i.Left && a.Gone && q.notify.sends.Load() && !q.quiet(i, sent)
 		if a.Err == nil && (byTx || i.state.over && !a.Awaited && !a.Looked) {
-			i.state.got.Awaited, i.state.got.Looked = q.awaited(i.Lease.Key), true
+			i.state.got.Looked, i.state.got.Awaited = true, q.notify.Awaited(context.Background(), i.Lease.Key)
 		}
 		tell, others := q.keys.released(i, sent, q.notify)
 		if tell {
@@ -86,10 +84,13 @@ func (q *Attempts) release(ctx context.Context, items []Release) {
 	}
 }
 
-func (q *Attempts) awaited(key string) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), seam.Timeout)
-	defer cancel()
-	return q.notify.Awaited(ctx, key)
+// quiet reports whether a release need not ask for other processes: none waited a moment ago. One
+// that waits since has read a hold that began after that look. It polls a hold so young every
+// PollMin, and where the key is busy within PollMax: no more is lost without a wake. Of a shared
+// key it may have read a hold of an hour, and poll every 4 s. What waits for a slot does not poll.
+func (q *Attempts) quiet(i *Release, now time.Time) bool {
+	u := q.keys.of(i.Lease.Key)
+	return !i.Lease.Shared && !i.Slot && u.quiet(now, min(4*q.cfg.PollMin, q.cfg.PollMax/4))
 }
 
 // released notes what a release at sent was answered. tell says that another process is to be woken
@@ -103,7 +104,7 @@ func (s *keys) released(i *Release, sent time.Time, n *notifications) (tell, oth
 	if k == nil {
 		return done && a.Awaited, false
 	}
-	if a.Looked || a.Awaited {
+	if a.Looked && !i.Lease.Shared || a.Awaited { // readers leave a key that is still held
 		k.looked, k.awaited = sent, a.Awaited
 	}
 	tell = done && a.Awaited

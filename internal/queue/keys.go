@@ -172,8 +172,7 @@ func (u *usage) ends(p *policy, now time.Time, awaited bool) (returns bool) {
 func (u *usage) over(now time.Time, d time.Duration) bool { return u.awaited && now.Sub(u.slice) >= d }
 
 // quiet reports whether the last release that has looked found no other process that waits for the
-// key, less than d before now. Only then need the store not be asked: while a key is handed over,
-// nothing looks.
+// key, less than d before now. While a key is handed over, nothing looks.
 func (u *usage) quiet(now time.Time, d time.Duration) bool {
 	return !u.awaited && now.Sub(u.looked) < d
 }

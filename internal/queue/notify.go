@@ -89,6 +89,8 @@ func newNotifications(store *seam.Store, cfg NotifyConfig) *notifications {
 
 // Awaited reports whether other processes wait for key. It is so unless the store knows better.
 func (h *notifications) Awaited(ctx context.Context, key string) bool {
+	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
+	defer cancel()
 	return h.store.AnyAwaited(ctx, h.process, []string{key})
 }
 

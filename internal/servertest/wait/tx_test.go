@@ -1,6 +1,8 @@
 package wait
 
 import (
+	"context"
+	"database/sql"
 	"testing"
 	"time"
 
@@ -33,6 +35,33 @@ func TestUnlockTxWakesTheWaitersAfterTheCommitAndNotBefore(t *testing.T) {
 			}
 			s.OK(g.l.Unlock(s.Context()))
 		})
+	})
+}
+
+// The second section does not ask who waits, because the first has just asked: the waiter that came
+// in between is served by its next poll, although its polls may be rare.
+func TestAWaiterThatComesAfterASectionHasAskedIsServedSoon(t *testing.T) {
+	eachWaking(t, func(s *servertest.Scene) {
+		seldom := func(c *rowlock.Config) { c.PollMin, c.PollMax = hintPoll, time.Minute }
+		here, there, pulse := s.Client(seldom), s.Client(seldom), s.Pulse()
+		empty := func(context.Context, *sql.Tx) error { return nil }
+		for _, key := range []string{"a", "b", "c"} { // the waiter is registered for none before
+			s.OK(here.DoTx(s.Context(), key, empty))
+			var waiting <-chan got
+			s.OK(here.DoTx(s.Context(), key, func(context.Context, *sql.Tx) error {
+				waiting = waits(s, s.Context(), there, key)
+				s.Eventually("a process to be registered", func() bool { // it need not listen
+					return s.Number(`SELECT count(*) FROM {rowlock_queue} WHERE {key} = ?`, []byte(key)) == 1
+				})
+				return nil
+			}))
+			freed := time.Now()
+			g := granted(s, waiting)
+			if took, limit := g.at.Sub(freed), pulse.Allow(2*hintPoll+waitSlack); took > limit {
+				s.Errorf("served %s after the section, want at most %s", took, limit)
+			}
+			s.OK(g.l.Unlock(s.Context()))
+		}
 	})
 }
 
