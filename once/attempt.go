@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
@@ -29,6 +30,9 @@ type attempt struct {
 	// doubt says that a transaction of this process whose COMMIT was not answered may have done the
 	// key.
 	doubt bool
+	// ending bounds all that it takes to end the transaction, from its first use on. Each part with a
+	// bound of its own would add up.
+	ending func() (context.Context, context.CancelFunc)
 
 	outcome
 }
@@ -50,8 +54,13 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	a.ending = sync.OnceValues(func() (context.Context, context.CancelFunc) { return sqlstore.Ending(ctx) })
 	committed := false
-	defer func() { w.End(ctx, committed) }() // even if f panics
+	defer func() { // even if f panics
+		end, stop := a.ending()
+		defer stop()
+		w.End(end, committed)
+	}()
 	res, err := a.within(ctx, w)
 	if err != nil {
 		return Result{}, err
@@ -59,7 +68,7 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 	if res.Replayed && !a.doubt {
 		return res, nil
 	}
-	if err := a.commit(ctx, w); err != nil {
+	if err := a.commit(w); err != nil {
 		return Result{}, err
 	}
 	committed = true
@@ -156,11 +165,11 @@ func (a *attempt) within(ctx context.Context, w *sqlstore.Transaction) (Result, 
 	if err := a.o.tooLarge(a.req.Key, value); err != nil {
 		return Result{}, err
 	}
-	if err := a.o.refused(w.Ending(ctx), lease.InTx(tx), a.req.Key, value); err != nil {
+	end, _ := a.ending() // what f has finished is committed, even if ctx has ended
+	if err := a.o.refused(end, lease.InTx(tx), a.req.Key, value); err != nil {
 		return Result{}, err
 	}
-	// What f has finished is committed, even if ctx has ended.
-	err = a.o.store(w.Ending(ctx), lease.InTx(tx), a.row, value)
+	err = a.o.store(end, lease.InTx(tx), a.row, value)
 	if errors.Is(err, sql.ErrTxDone) {
 		return Result{}, endedByF(a.req.Key, err)
 	}
@@ -216,8 +225,9 @@ func worthIt(d *sqlstore.Dialect, err error) bool {
 }
 
 // commit says in a what is known if there is no answer.
-func (a *attempt) commit(ctx context.Context, w *sqlstore.Transaction) error {
-	err := w.Commit(ctx)
+func (a *attempt) commit(w *sqlstore.Transaction) error {
+	end, _ := a.ending()
+	err := w.Commit(end)
 	switch {
 	case err == nil:
 		return nil

@@ -39,7 +39,7 @@ func (s *Transactions) Begins(
 			return nil, err
 		}
 		*tx = t.Tx
-		return bounded{t, s.Dialect.InTx(t.Tx)}, nil
+		return owned{t, s.Dialect.InTx(t.Tx)}, nil
 	}
 }
 
@@ -50,24 +50,12 @@ func (s *Transactions) BeginsBy(on Beginner) func(context.Context, *sql.TxOption
 		if err != nil {
 			return nil, err
 		}
-		return bounded{t, s.Dialect.InTx(t.Tx)}, nil
+		return owned{t, s.Dialect.InTx(t.Tx)}, nil
 	}
 }
 
-// bounded is a transaction whose end is bounded by the ctx of that end.
-type bounded struct {
+// owned is a transaction of DoTx.
+type owned struct {
 	*Transaction
 	lease.Runner
-}
-
-// Commit ends with ctx.
-func (t bounded) Commit(ctx context.Context) error {
-	t.EndWith(ctx)
-	return t.Transaction.Commit(ctx)
-}
-
-// End ends with ctx.
-func (t bounded) End(ctx context.Context, committed bool) {
-	t.EndWith(ctx)
-	t.Transaction.End(ctx, committed)
 }

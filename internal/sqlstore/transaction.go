@@ -86,12 +86,10 @@ var errCut = errors.New("the answer to the COMMIT came after it was canceled, wh
 type Transaction struct {
 	Tx *sql.Tx
 
-	d     *Dialect
-	conn  *sql.Conn // that no other call uses meanwhile; nil if the caller's library has it
-	cut   context.CancelFunc
-	bad   bool // the connection must be discarded
-	bound context.Context
-	stop  context.CancelFunc
+	d    *Dialect
+	conn *sql.Conn // that no other call uses meanwhile; nil if the caller's library has it
+	cut  context.CancelFunc
+	bad  bool // the connection must be discarded
 }
 
 // BeginOn begins on a pinned connection, where database/sql runs nothing again, and takes it over.
@@ -122,26 +120,10 @@ func (d *Dialect) BeginBy(
 	return &Transaction{Tx: tx, d: d, cut: cut}, nil
 }
 
-// Ending is the one bound of all that it takes to end the transaction, from its first use on. Each
-// part with a bound of its own would add up.
-func (t *Transaction) Ending(ctx context.Context) context.Context {
-	if t.bound == nil {
-		t.bound, t.stop = Ending(ctx)
-	}
-	return t.bound
-}
-
-// EndWith has ctx be that bound, if there is none yet.
-func (t *Transaction) EndWith(ctx context.Context) {
-	if t.bound == nil {
-		t.bound, t.stop = ctx, func() {}
-	}
-}
-
-// Commit commits. After an error the connection is discarded, because SQLite leaves the transaction
-// open if it is too busy to commit, and database/sql would give it to the next caller.
-func (t *Transaction) Commit(ctx context.Context) error {
-	end := t.Ending(ctx)
+// Commit commits, until end is over: see Ending. After an error the connection is discarded,
+// because SQLite leaves the transaction open if it is too busy to commit, and database/sql would
+// give it to the next caller.
+func (t *Transaction) Commit(end context.Context) error {
 	stop := context.AfterFunc(end, t.cut)
 	err := t.commit(end)
 	if !stop() && err == nil {
@@ -163,10 +145,8 @@ func (t *Transaction) commit(end context.Context) error {
 
 // End rolls back what was not committed, and gives the connection back or, if it must be, discards
 // it.
-func (t *Transaction) End(ctx context.Context, committed bool) {
-	end := t.Ending(ctx)
+func (t *Transaction) End(end context.Context, committed bool) {
 	if !t.d.UnwatchedTx {
-		defer t.stop()
 		defer t.cut()
 		defer context.AfterFunc(end, t.cut)()
 		_ = t.Tx.Rollback()
@@ -178,7 +158,6 @@ func (t *Transaction) End(ctx context.Context, committed bool) {
 	}
 	// What is left is a round trip that cannot be bounded, and that no caller needs to wait for.
 	go func() {
-		defer t.stop()
 		defer t.cut()
 		_ = t.Tx.Rollback()
 		t.leave()
