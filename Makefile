@@ -179,8 +179,8 @@ bench-slots: ## a semaphore of 8 slots under 64 goroutines, beside 8 keys
 bench-fenced: ## sections under a fenced lock beside SELECT FOR UPDATE, with their round trips
 	$(with_servers) go -C bench run ./fenced
 
-bench-net: ## what locks cost where the server is 0.5 and 2 ms away, each way, beside what does the same without rowlock
-	$(net_servers) go -C bench run ./net
+bench-net: ## what locks cost where the server is 0.5 and 2 ms away, each way, beside what does the same without rowlock; writes docs/bench/costs.md
+	$(net_servers) go -C bench run ./net -out $(CURDIR)/docs/bench
 
 bench-ways: ## held transactions, compare-and-swap and once, beside the statements that each cannot do without
 	$(with_servers) go -C bench run ./ways

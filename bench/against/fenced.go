@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/bench/internal/paper"
 	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 	"github.com/rowlockdb/rowlock/bench/internal/section"
@@ -30,27 +31,27 @@ func (p *page) sections(all []*result) {
 			continue
 		}
 		for i, row := range r.sections.Rows {
-			ratio, trips := row.Ratio.String(), number(r.sections.Sent[i])
+			ratio, trips := row.Ratio.String(), paper.Number(r.sections.Sent[i])
 			if r.kind.Name == "sqlite" { // has no wire
 				trips = ""
 			}
 			if i == 0 {
 				ratio = "1"
 			}
-			rows = append(rows, []string{title(r.kind.Name), row.Name, number(row.Rate.Median), ratio, trips})
+			rows = append(rows, []string{paper.Title(r.kind.Name), row.Name, paper.Number(row.Rate.Median), ratio, trips})
 		}
 	}
 	if rows == nil {
 		return
 	}
-	p.say("Sections that lock a key, write a row, and prove in the same transaction that they still hold the key: " +
+	p.Say("Sections that lock a key, write a row, and prove in the same transaction that they still hold the key: " +
 		"Lock, BEGIN, Fence, UPDATE, COMMIT, and the release after the transaction (Unlock), within it (UnlockTx), or both " +
 		"by DoTx. One caller. The ratio is to SELECT FOR UPDATE in place of the lock, in the same round.")
-	p.table("||sections/s|ratio (min–max)|round trips", rows)
+	p.Table("||sections/s|ratio (min–max)|round trips", rows)
 }
 
 func drawSections(folder string, _ settings, all []*result) ([]chart, error) {
-	c := chart{"Sections per second, 1 caller", "fenced.svg"}
+	c := chart{Title: "Sections per second, 1 caller", File: "fenced.svg"}
 	of := func(label, name string, l look) bars {
 		return grouping(all, label, l, func(r *result) float64 {
 			if r.sections == nil {
@@ -63,9 +64,9 @@ func drawSections(folder string, _ settings, all []*result) ([]chart, error) {
 			return r.sections.Rows[i].Rate.Median
 		})
 	}
-	return drawBars(folder, c, "sections per second", groupsOf(all), []bars{
-		of(section.Raw, section.Raw, looks[nameOwn]), of("rowlock, Unlock", section.Unlock, ours["postgres"]),
-		of("rowlock, UnlockTx", section.UnlockTx, ours["mariadb"]), of("rowlock, DoTx", section.DoTx, ours["sqlite"]),
-		of("rowlock, DoTx of pgx", section.OfPgx, ours["mysql"]),
+	return paper.DrawBars(folder, c, "sections per second", groupsOf(all), []bars{
+		of(section.Raw, section.Raw, looks[nameOwn]), of("rowlock, Unlock", section.Unlock, paper.Ours["postgres"]),
+		of("rowlock, UnlockTx", section.UnlockTx, paper.Ours["mariadb"]), of("rowlock, DoTx", section.DoTx, paper.Ours["sqlite"]),
+		of("rowlock, DoTx of pgx", section.OfPgx, paper.Ours["mysql"]),
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/bench/internal/paper"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
@@ -20,7 +21,7 @@ func exceeded(s settings, all []*result) error {
 	var errs []error
 	most := func(most, found float64, format string, args ...any) {
 		if found > most {
-			errs = append(errs, fmt.Errorf(format+": %s, and at most %v is allowed", append(args, number(found), most)...))
+			errs = append(errs, fmt.Errorf(format+": %s, and at most %v is allowed", append(args, paper.Number(found), most)...))
 		}
 	}
 	for _, r := range all {

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/rowlockdb/rowlock/bench/internal/paper"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 	"github.com/rowlockdb/rowlock/bench/internal/setting"
 )
@@ -63,15 +64,15 @@ func drawAll(folder string, s settings, all []*result) (out []answered, err erro
 }
 
 func drawThroughput(folder string, _ settings, all []*result) ([]chart, error) {
-	c := chart{"Lock+unlock pairs per second by callers", "throughput.svg"}
-	return drawCurves(folder, c, "callers", "pairs per second", curvesOf(all, func(e *entry) float64 {
+	c := chart{Title: "Lock+unlock pairs per second by callers", File: "throughput.svg"}
+	return paper.DrawCurves(folder, c, "callers", "pairs per second", curvesOf(all, func(e *entry) float64 {
 		return rig.Median(e.rates)
 	}))
 }
 
 func drawLatency(folder string, _ settings, all []*result) ([]chart, error) {
-	c := chart{"Time of a lock+unlock pair (99th percentile) by callers", "latency.svg"}
-	return drawCurves(folder, c, "callers", "milliseconds", curvesOf(all, func(e *entry) float64 {
+	c := chart{Title: "Time of a lock+unlock pair (99th percentile) by callers", File: "latency.svg"}
+	return paper.DrawCurves(folder, c, "callers", "milliseconds", curvesOf(all, func(e *entry) float64 {
 		return ms(e.latency, 99)
 	}))
 }
@@ -79,16 +80,16 @@ func drawLatency(folder string, _ settings, all []*result) ([]chart, error) {
 // curvesOf are rowlock's, the raw statements' where Redis and etcd ran too, and theirs.
 func curvesOf(all []*result, y func(*entry) float64) (out []curve) {
 	of := func(r *result, label string, l look, wide bool, suits func(*entry) bool) {
-		c := curve{label: label, look: l, wide: wide}
+		c := curve{Label: label, Look: l, Wide: wide}
 		for _, e := range r.free {
 			if suits(e) && ran(e) {
-				c.points = append(c.points, plotter.XY{X: float64(e.goroutines), Y: y(e)})
+				c.Points = append(c.Points, plotter.XY{X: float64(e.goroutines), Y: y(e)})
 			}
 		}
 		out = append(out, c)
 	}
 	for _, r := range all {
-		of(r, "rowlock, "+title(r.kind.Name), ours[r.kind.Name], true, named(nameUpdate))
+		of(r, "rowlock, "+paper.Title(r.kind.Name), paper.Ours[r.kind.Name], true, named(nameUpdate))
 	}
 	for _, r := range all {
 		if r.kind.Name == "postgres" {
@@ -102,32 +103,32 @@ func curvesOf(all []*result, y func(*entry) float64) (out []curve) {
 }
 
 func drawProcesses(folder string, _ settings, all []*result) ([]chart, error) {
-	c := chart{"One key that many processes want: pairs per second", "processes.svg"}
-	return drawCurves(folder, c, "processes", "pairs per second", crews(all, func(r *run) float64 { return rig.Median(r.Rates) }))
+	c := chart{Title: "One key that many processes want: pairs per second", File: "processes.svg"}
+	return paper.DrawCurves(folder, c, "processes", "pairs per second", crews(all, func(r *run) float64 { return rig.Median(r.Rates) }))
 }
 
 func drawWaits(folder string, _ settings, all []*result) ([]chart, error) {
-	c := chart{"One key that many processes want: wait (99th percentile)", "waits.svg"}
-	return drawCurves(folder, c, "processes", "milliseconds", crews(all, func(r *run) float64 { return r.Wait(0.99).Seconds() * 1e3 }))
+	c := chart{Title: "One key that many processes want: wait (99th percentile)", File: "waits.svg"}
+	return paper.DrawCurves(folder, c, "processes", "milliseconds", crews(all, func(r *run) float64 { return r.Wait(0.99).Seconds() * 1e3 }))
 }
 
 // crews are the curves of processes: rowlock's on each database, and the other ways where most of
 // them ran.
 func crews(all []*result, y func(*run) float64) (out []curve) {
 	add := func(r *result, label string, l look, wide bool, pick func(*scene) *run) {
-		c := curve{label: label, look: l, wide: wide}
+		c := curve{Label: label, Look: l, Wide: wide}
 		for _, one := range r.scenes {
 			run := pick(one)
 			if one.own || run == nil || !run.ran() || y(run) <= 0 { // a logarithm has no 0
 				continue
 			}
-			c.points = append(c.points, plotter.XY{X: float64(one.processes), Y: y(run)})
+			c.Points = append(c.Points, plotter.XY{X: float64(one.processes), Y: y(run)})
 		}
 		out = append(out, c)
 	}
 	name := func(name string) func(*scene) *run { return func(one *scene) *run { return one.of(name) } }
 	for _, r := range all {
-		add(r, "rowlock, "+title(r.kind.Name), ours[r.kind.Name], true, name(nameUpdate))
+		add(r, "rowlock, "+paper.Title(r.kind.Name), paper.Ours[r.kind.Name], true, name(nameUpdate))
 	}
 	for _, r := range all {
 		if r.kind.Name == "postgres" {
@@ -143,16 +144,16 @@ func crews(all []*result, y func(*run) float64) (out []curve) {
 
 // bar is one of a chart with a group for each database.
 func grouping(all []*result, label string, colour look, of func(*result) float64) (b bars) {
-	b.label, b.colour = label, colour.colour
+	b.Label, b.Colour = label, colour.Colour
 	for _, r := range all {
-		b.values = append(b.values, of(r))
+		b.Values = append(b.Values, of(r))
 	}
 	return b
 }
 
 func groupsOf(all []*result) (groups []string) {
 	for _, r := range all {
-		groups = append(groups, title(r.kind.Name))
+		groups = append(groups, paper.Title(r.kind.Name))
 	}
 	return groups
 }
@@ -167,20 +168,20 @@ func rateOf(entries []*entry, suits func(*entry) bool) float64 {
 
 func drawKeys(folder string, s settings, all []*result) ([]chart, error) {
 	n := s.level(64)
-	c := chart{fmt.Sprintf("Kinds of keys: pairs per second of rowlock, %d callers", n), "keys.svg"}
+	c := chart{Title: fmt.Sprintf("Kinds of keys: pairs per second of rowlock, %d callers", n), File: "keys.svg"}
 	of := func(label, name string, l look) bars {
 		return grouping(all, label, l, func(r *result) float64 { return rateOf(r.keys, with(name, n)) })
 	}
-	return drawBars(folder, c, "pairs per second", groupsOf(all), []bars{
-		of("recurring", nameUpdate, ours["postgres"]), of("rarely recurring", nameRare, ours["mariadb"]),
-		of("new each time", nameOneShot, ours["sqlite"]), of("1,000,000 live keys", nameMillion, looks[nameEtcd]),
+	return paper.DrawBars(folder, c, "pairs per second", groupsOf(all), []bars{
+		of("recurring", nameUpdate, paper.Ours["postgres"]), of("rarely recurring", nameRare, paper.Ours["mariadb"]),
+		of("new each time", nameOneShot, paper.Ours["sqlite"]), of("1,000,000 live keys", nameMillion, looks[nameEtcd]),
 	})
 }
 
 func drawCosts(folder string, s settings, all []*result) ([]chart, error) {
 	served := slices.DeleteFunc(slices.Clone(all), func(r *result) bool { return r.kind.Name == "sqlite" })
 	n := s.level(16)
-	c := chart{fmt.Sprintf("The server's processors: µs a pair, %d callers", n), "costs.svg"}
+	c := chart{Title: fmt.Sprintf("The server's processors: µs a pair, %d callers", n), File: "costs.svg"}
 	of := func(name string, l look) bars {
 		return grouping(served, name, l, func(r *result) float64 {
 			if e := find(r.free, with(name, n)); ran(e) {
@@ -189,24 +190,24 @@ func drawCosts(folder string, s settings, all []*result) ([]chart, error) {
 			return 0
 		})
 	}
-	return drawBars(folder, c, "µs", groupsOf(served), []bars{
-		of(nameRaw, looks[nameOwn]), of(nameUpdate, ours["postgres"]), of(nameRelaxed, ours["mariadb"]),
+	return paper.DrawBars(folder, c, "µs", groupsOf(served), []bars{
+		of(nameRaw, looks[nameOwn]), of(nameUpdate, paper.Ours["postgres"]), of(nameRelaxed, paper.Ours["mariadb"]),
 	})
 }
 
 // drawReleases draws nothing without a database that has relaxed releases.
 func drawReleases(folder string, _ settings, all []*result) ([]chart, error) {
-	c := chart{"Durable and relaxed releases: pairs per second, 1 caller", "releases.svg"}
+	c := chart{Title: "Durable and relaxed releases: pairs per second, 1 caller", File: "releases.svg"}
 	all = relaxing(all)
 	of := func(label, name string, l look) bars {
 		return grouping(all, label, l, func(r *result) float64 { return rateOf(r.free, with(name, 1)) })
 	}
-	relaxed := of("relaxed", nameRelaxed, ours["mariadb"])
-	if !slices.ContainsFunc(relaxed.values, func(v float64) bool { return v > 0 }) {
+	relaxed := of("relaxed", nameRelaxed, paper.Ours["mariadb"])
+	if !slices.ContainsFunc(relaxed.Values, func(v float64) bool { return v > 0 }) {
 		return nil, nil
 	}
-	return drawBars(folder, c, "pairs per second", groupsOf(all), []bars{
-		of("raw statements", nameRaw, looks[nameOwn]), of("durable", nameUpdate, ours["postgres"]), relaxed,
+	return paper.DrawBars(folder, c, "pairs per second", groupsOf(all), []bars{
+		of("raw statements", nameRaw, looks[nameOwn]), of("durable", nameUpdate, paper.Ours["postgres"]), relaxed,
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rowlockdb/rowlock/bench/internal/paper"
 )
 
 // write writes results.md with its charts, and targets.md, and checks that they are there.
@@ -39,7 +41,7 @@ func (p *page) details(s settings, o *others, all []*result) {
 	p.held(all)
 	p.reaped(all)
 	p.allocations(all)
-	p.line("%s\n", strings.TrimSpace(notes))
+	p.Line("%s\n", strings.TrimSpace(notes))
 	p.measured(s, o, all)
 }
 
@@ -68,10 +70,10 @@ func removeOld(folder string, files []string) error {
 
 func (p *page) questions(asked []answered) {
 	for _, q := range asked {
-		p.say("## %s", q.title)
-		p.say("%s", q.about)
+		p.Say("## %s", q.title)
+		p.Say("%s", q.about)
 		for _, c := range q.charts {
-			p.say("![%s](%s)", c.title, c.file)
+			p.Say("![%s](%s)", c.Title, c.File)
 		}
 	}
 }
@@ -80,7 +82,7 @@ func (p *page) questions(asked []answered) {
 func (p *page) failures(all []*result) {
 	for _, r := range all {
 		for _, f := range r.failed {
-			p.say("**%s, %s: failed: %s**", title(r.kind.Name), f.part, f.err)
+			p.Say("**%s, %s: failed: %s**", paper.Title(r.kind.Name), f.part, f.err)
 		}
 	}
 }
@@ -113,8 +115,8 @@ func (p *page) speeds(all []*result) {
 		if !slices.ContainsFunc(all, func(r *result) bool { return w.entries(r) != nil }) {
 			continue
 		}
-		p.say("## %s", w.title)
-		p.say("%s", w.about+neighbors)
+		p.Say("## %s", w.title)
+		p.Say("%s", w.about+neighbors)
 		for _, r := range all {
 			p.speed(r.kind.Name, w.entries(r))
 		}
@@ -125,7 +127,7 @@ func (p *page) speed(database string, entries []*entry) {
 	if entries == nil {
 		return
 	}
-	p.say("### %s", title(database))
+	p.Say("### %s", paper.Title(database))
 	var rows [][]string
 	for _, e := range entries {
 		row := []string{e.label(database), e.pool, fmt.Sprint(e.goroutines)}
@@ -133,9 +135,9 @@ func (p *page) speed(database string, entries []*entry) {
 			rows = append(rows, append(row, "failed: "+e.err.Error(), "", "", "", ""))
 			continue
 		}
-		rows = append(rows, append(row, spread(e.rates), intervalOrNone(e.ratio), number(ms(e.latency, 50)), number(ms(e.latency, 99)), number(ms(e.latency, 99.9))))
+		rows = append(rows, append(row, spread(e.rates), intervalOrNone(e.ratio), paper.Number(ms(e.latency, 50)), paper.Number(ms(e.latency, 99)), paper.Number(ms(e.latency, 99.9))))
 	}
-	p.table("|connections|callers|lock+unlock pairs/s|ratio [95 %]|p50 ms|p99 ms|p99.9 ms", rows)
+	p.Table("|connections|callers|lock+unlock pairs/s|ratio [95 %]|p50 ms|p99 ms|p99.9 ms", rows)
 }
 
 // label names a contender in the table of a database.
@@ -149,24 +151,15 @@ func (c *contender) label(database string) string {
 	return c.name + ", not durable"
 }
 
-var titles = map[string]string{"sqlite": "SQLite", "postgres": "PostgreSQL", "mariadb": "MariaDB", "mysql": "MySQL", "redis": "Redis"}
-
-func title(system string) string {
-	if t, ok := titles[system]; ok {
-		return t
-	}
-	return system
-}
-
 func (p *page) crowds(all []*result) {
 	var rows [][]string
 	waiters := 0
 	for _, r := range all {
 		for _, c := range r.crowds {
 			waiters = c.waiters
-			row := []string{c.name, title(c.system), grouped(c.done), fmt.Sprintf("%.2f", c.took.Seconds()), "not counted", ""}
+			row := []string{c.name, paper.Title(c.system), paper.Grouped(c.done), fmt.Sprintf("%.2f", c.took.Seconds()), "not counted", ""}
 			if c.statements > 0 {
-				row[4] = number(c.statements)
+				row[4] = paper.Number(c.statements)
 			}
 			if c.err != nil {
 				row[5] = c.err.Error()
@@ -177,10 +170,10 @@ func (p *page) crowds(all []*result) {
 	if rows == nil {
 		return
 	}
-	p.say("## %s waiters for one key", grouped(int64(waiters)))
-	p.say("One caller holds the key until all others wait for it. Then each holds it once, does nothing and "+
+	p.Say("## %s waiters for one key", paper.Grouped(int64(waiters)))
+	p.Say("One caller holds the key until all others wait for it. Then each holds it once, does nothing and "+
 		"releases it. The time ends with the last release, or after %s.", patience)
-	p.table("|in|served|seconds|statements per waiter|", rows)
+	p.Table("|in|served|seconds|statements per waiter|", rows)
 }
 
 func (p *page) held(all []*result) {
@@ -188,16 +181,16 @@ func (p *page) held(all []*result) {
 	for _, r := range all {
 		if h := r.held; h != nil {
 			rows = append(rows, []string{
-				title(r.kind.Name), grouped(int64(h.Locks)), number(h.Bytes), fmt.Sprint(h.Goroutines), number(h.Renewals), number(h.PerRenewal), fmt.Sprint(h.Lost),
+				paper.Title(r.kind.Name), paper.Grouped(int64(h.Locks)), paper.Number(h.Bytes), fmt.Sprint(h.Goroutines), paper.Number(h.Renewals), paper.Number(h.PerRenewal), fmt.Sprint(h.Lost),
 			})
 		}
 	}
 	if rows == nil {
 		return
 	}
-	p.say("## Many locks held at once")
-	p.say("One client holds them and renews them every third of their TTL.")
-	p.table("|locks|heap bytes per lock|goroutines added|renewal statements in TTL/3|leases per statement|lost", rows)
+	p.Say("## Many locks held at once")
+	p.Say("One client holds them and renews them every third of their TTL.")
+	p.Table("|locks|heap bytes per lock|goroutines added|renewal statements in TTL/3|leases per statement|lost", rows)
 }
 
 func (p *page) reaped(all []*result) {
@@ -206,10 +199,10 @@ func (p *page) reaped(all []*result) {
 		if d == nil {
 			continue
 		}
-		p.say("## The reaper at work")
-		p.say("%[1]s: the reaper removed %[3]s of %[2]s dead rows in %[4].1f s. %[5]d callers locked keys of their own "+
-			"meanwhile, alternating with the reaper at rest.", title(r.kind.Name), grouped(d.rows), grouped(d.removed), d.took.Seconds(), reapingBeside)
-		p.table("p99 ms, reaper at rest|p99 ms, reaper at work|ratio [95 %]", [][]string{{spread(d.quiet), spread(d.busy), interval(&d.ratio)}})
+		p.Say("## The reaper at work")
+		p.Say("%[1]s: the reaper removed %[3]s of %[2]s dead rows in %[4].1f s. %[5]d callers locked keys of their own "+
+			"meanwhile, alternating with the reaper at rest.", paper.Title(r.kind.Name), paper.Grouped(d.rows), paper.Grouped(d.removed), d.took.Seconds(), reapingBeside)
+		p.Table("p99 ms, reaper at rest|p99 ms, reaper at work|ratio [95 %]", [][]string{{spread(d.quiet), spread(d.busy), interval(&d.ratio)}})
 	}
 }
 
@@ -223,14 +216,14 @@ func (p *page) allocations(all []*result) {
 		for _, name := range []string{nameUpdate, nameOneShot} {
 			a, above := r.allocs[name], r.allocs[name].Minus(floor.Allocation)
 			rows = append(rows, []string{
-				title(r.kind.Name), name, number(floor.Objects), number(a.Objects), number(above.Objects), number(floor.Bytes), number(a.Bytes), number(above.Bytes),
+				paper.Title(r.kind.Name), name, paper.Number(floor.Objects), paper.Number(a.Objects), paper.Number(above.Objects), paper.Number(floor.Bytes), paper.Number(a.Bytes), paper.Number(above.Bytes),
 			})
 		}
 	}
 	if rows == nil {
 		return
 	}
-	p.say("## Allocations per pair")
-	p.say("In the whole process, with one caller.")
-	p.table("||objects, raw|objects, rowlock|beyond|bytes, raw|bytes, rowlock|beyond", rows)
+	p.Say("## Allocations per pair")
+	p.Say("In the whole process, with one caller.")
+	p.Table("||objects, raw|objects, rowlock|beyond|bytes, raw|bytes, rowlock|beyond", rows)
 }

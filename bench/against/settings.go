@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/bench/internal/paper"
 	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
@@ -78,7 +79,7 @@ func parse(args []string) (s settings, err error) {
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
-	s.began, s.commit = time.Now(), commit()
+	s.began, s.commit = time.Now(), paper.Commit()
 	s.scale, s.heldTTL, s.crews, s.crowded = 1, 12*time.Second, []int{2, 8, 32}, 32
 	s.rare, s.live, s.allocated, s.meeting = 100_000, 1_000_000, race.ManyPairs, time.Second
 	if s.short {

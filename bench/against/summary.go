@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/bench/internal/paper"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
@@ -14,18 +15,19 @@ var callers = []int{1, 16, 64, 256, 1024}
 
 // summary begins the page with what a reader came for: each lock's throughput by the number of callers.
 func (p *page) summary(s settings, all []*result) {
-	p.say("# rowlock beside the others")
-	p.say("How many locks per second, and how long one takes: rowlock on each database beside raw SQL, Redis and "+
+	p.Say("# rowlock beside the others")
+	p.Say("How many locks per second, and how long one takes: rowlock on each database beside raw SQL, Redis and "+
 		"etcd, all on one small machine. Compare the rows, not the absolute figures. The figures are of commit `%s`.", s.commit)
+	p.Say("[What it costs](costs.md) has fenced sections, hand-overs and calls whose server is a network away.")
 	if s.short {
-		p.say("**This was `-short`: it shows that everything runs. The figures mean nothing.**")
+		p.Say("**This was `-short`: it shows that everything runs. The figures mean nothing.**")
 	}
 	p.sections(all)
 	var rows [][]string
 	add := func(kind, label string, suits func(*entry) bool) {
 		for _, r := range all {
 			if row := throughput(s, r, suits); row != nil && (kind == "" || kind == r.kind.Name) {
-				rows = append(rows, append([]string{strings.ReplaceAll(label, "DB", title(r.kind.Name))}, row...))
+				rows = append(rows, append([]string{strings.ReplaceAll(label, "DB", paper.Title(r.kind.Name))}, row...))
 			}
 		}
 	}
@@ -44,13 +46,13 @@ func (p *page) summary(s settings, all []*result) {
 	if rows == nil {
 		return
 	}
-	p.say("Lock+unlock pairs per second, by the number of concurrent callers. Each caller locks keys of its own. " +
+	p.Say("Lock+unlock pairs per second, by the number of concurrent callers. Each caller locks keys of its own. " +
 		"All but the rows that say otherwise write to the disk before they answer.")
 	head := []string{""}
 	for _, n := range levels(s) {
-		head = append(head, fmt.Sprintf("%s callers", grouped(int64(n))))
+		head = append(head, fmt.Sprintf("%s callers", paper.Grouped(int64(n))))
 	}
-	p.table(strings.Replace(strings.Join(head, "|"), "|1 callers", "|1 caller", 1), rows)
+	p.Table(strings.Replace(strings.Join(head, "|"), "|1 callers", "|1 caller", 1), rows)
 }
 
 func levels(s settings) (out []int) {
@@ -68,7 +70,7 @@ func throughput(s settings, r *result, suits func(*entry) bool) []string {
 		e := find(r.free, func(e *entry) bool { return suits(e) && e.goroutines == n && len(e.rates) > 0 })
 		cell := ""
 		if e != nil {
-			cell, found = number(rig.Median(e.rates)), true
+			cell, found = paper.Number(rig.Median(e.rates)), true
 		}
 		row = append(row, cell)
 	}
@@ -80,29 +82,29 @@ func throughput(s settings, r *result, suits func(*entry) bool) []string {
 
 // measured ends the page with what the figures rest on.
 func (p *page) measured(s settings, o *others, all []*result) {
-	p.say("## How it was measured")
-	p.say("Written by `make bench` (`bench/against`) on %s. A pair is a lock and an unlock of one key.",
+	p.Say("## How it was measured")
+	p.Say("Written by `make bench` (`bench/against`) on %s. A pair is a lock and an unlock of one key.",
 		time.Now().Format("2 January 2006"))
-	p.say("In each of %d rounds every contender runs once for %s (%s where processes contend), in an order that "+
+	p.Say("In each of %d rounds every contender runs once for %s (%s where processes contend), in an order that "+
 		"changes. Figures are medians, with the minimum and the maximum in round brackets. A ratio is that of two "+
 		"medians, with the interval in square brackets that holds it with 95 %%: a bootstrap that draws whole rounds, "+
 		"because other load on the machine slows all turns of a round. The run took %s.",
 		s.rounds, s.turn, s.contest, time.Since(s.began).Round(time.Second))
-	p.say("Processes contend for %s before a turn counts, and those of rowlock that want one key for %s: they "+
+	p.Say("Processes contend for %s before a turn counts, and those of rowlock that want one key for %s: they "+
 		"first hear of one another.", s.contest/2, max(s.contest/2, s.meeting))
-	p.item("machine: %s", strings.Join(machine(), "; "))
-	p.item("servers: all on that machine, each with its data on the same disk")
+	p.Item("machine: %s", strings.Join(paper.Machine(), "; "))
+	p.Item("servers: all on that machine, each with its data on the same disk")
 	for _, r := range all {
-		p.item("%s: %s", r.kind.Name, strings.Join(r.facts, "; "))
+		p.Item("%s: %s", r.kind.Name, strings.Join(r.facts, "; "))
 	}
 	for _, fact := range o.facts {
-		p.item("%s", fact)
+		p.Item("%s", fact)
 	}
-	p.item("libraries: %s", strings.Join(versions(), ", "))
+	p.Item("libraries: %s", strings.Join(paper.Versions(), ", "))
 	for _, why := range o.absent {
-		p.item("left out: %s", why)
+		p.Item("left out: %s", why)
 	}
-	p.line("")
-	p.say("With these settings every contender that writes to a disk does so before it answers. `%s` does not, "+
+	p.Line("")
+	p.Say("With these settings every contender that writes to a disk does so before it answers. `%s` does not, "+
 		"and the servers' own locks are kept in memory alone.", redisDefault)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/bench/internal/paper"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
@@ -28,9 +29,9 @@ func (p *page) scenesOf(all []*result, own bool, title, about string) {
 	if rows == nil {
 		return
 	}
-	p.say("## %s", title)
-	p.say("%s", about)
-	p.table("||processes|lock+unlock pairs/s|ratio [95 %]|wait p50 ms|p99 ms|shares", rows)
+	p.Say("## %s", title)
+	p.Say("%s", about)
+	p.Table("||processes|lock+unlock pairs/s|ratio [95 %]|wait p50 ms|p99 ms|shares", rows)
 }
 
 func (one *scene) rows(r *result) (rows [][]string) {
@@ -39,7 +40,7 @@ func (one *scene) rows(r *result) (rows [][]string) {
 		processes += fmt.Sprintf(" × %d", one.goroutines)
 	}
 	for _, run := range one.runs {
-		row := []string{title(r.kind.Name), run.Name, processes}
+		row := []string{paper.Title(r.kind.Name), run.Name, processes}
 		if !run.ran() {
 			why := "not run"
 			if run.err != nil {
@@ -49,7 +50,7 @@ func (one *scene) rows(r *result) (rows [][]string) {
 			continue
 		}
 		least, most := run.Shares()
-		ms := func(q float64) string { return number(run.Wait(q).Seconds() * 1e3) }
+		ms := func(q float64) string { return paper.Number(run.Wait(q).Seconds() * 1e3) }
 		rows = append(rows, append(row, spread(run.Rates), intervalOrNone(run.ratio), ms(0.5), ms(0.99),
 			fmt.Sprintf("%.2f–%.2f", least, most)))
 	}
@@ -73,17 +74,17 @@ func (p *page) costs(s settings, all []*result) {
 	if rows == nil {
 		return
 	}
-	p.say("## What a pair costs")
-	p.say("On keys of each caller's own. A round trip is an answer that comes after something was sent, on any " +
+	p.Say("## What a pair costs")
+	p.Say("On keys of each caller's own. A round trip is an answer that comes after something was sent, on any " +
 		"connection; what is sent at once is one. The log is the WAL or redo log, without MySQL's binary log. " +
 		"SQLite's server is the client. The client's figures include those of the program that measures.")
-	p.table("||callers|server, µs CPU|client, µs CPU|log bytes|round trips|allocations", rows)
+	p.Table("||callers|server, µs CPU|client, µs CPU|log bytes|round trips|allocations", rows)
 }
 
 func (e *entry) costRow(r *result) []string {
 	cell := func(of func(rig.Cost) float64) string { return known(rig.Known(e.costs, of)) }
 	return []string{
-		title(r.kind.Name), e.label(r.kind.Name), grouped(int64(e.goroutines)),
+		paper.Title(r.kind.Name), e.label(r.kind.Name), paper.Grouped(int64(e.goroutines)),
 		cell(func(c rig.Cost) float64 { return c.Server }), cell(func(c rig.Cost) float64 { return c.Client }),
 		cell(func(c rig.Cost) float64 { return c.Log }), cell(func(c rig.Cost) float64 { return c.Trips }),
 		cell(func(c rig.Cost) float64 { return c.Objects }),

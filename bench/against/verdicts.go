@@ -5,6 +5,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/rowlockdb/rowlock/bench/internal/paper"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
@@ -182,7 +183,7 @@ func (v *verdicts) atMostRatio(most float64, found *rig.Interval, format string,
 }
 
 func (v *verdicts) atMost(most, found float64, format string, args ...any) {
-	v.row(found <= most, number(found), fmt.Sprintf("≤ %v", most), fmt.Sprintf(format, args...))
+	v.row(found <= most, paper.Number(found), fmt.Sprintf("≤ %v", most), fmt.Sprintf(format, args...))
 }
 
 func (v *verdicts) row(kept bool, found, target, what string) {
@@ -203,9 +204,9 @@ func interval(i *rig.Interval) string {
 	case i == nil:
 		return "failed"
 	case i.Low == i.High:
-		return number(i.Value)
+		return paper.Number(i.Value)
 	}
-	return fmt.Sprintf("%s [%s, %s]", number(i.Value), number(i.Low), number(i.High))
+	return fmt.Sprintf("%s [%s, %s]", paper.Number(i.Value), paper.Number(i.Low), paper.Number(i.High))
 }
 
 // find is the first that suits, or nil.

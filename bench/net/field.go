@@ -72,10 +72,10 @@ func (f *field) close() (err error) {
 func (f *field) groups() []*group {
 	sections, pgx := f.sections()
 	all := []*group{
-		{"a round trip", []*way{f.way("SELECT 1", f.own.ping)}},
-		{"lock and unlock", f.ways(
+		{onTrip, []*way{f.way("SELECT 1", f.own.ping)}},
+		{onPair, f.ways(
 			f.way("the server's own lock", f.own.lockAndUnlock), f.inRedis("redislock", f.redis.lockAndUnlock),
-			f.way("rowlock: Lock, Unlock", f.lockAndUnlock),
+			f.way(wayPair, f.lockAndUnlock),
 		)},
 		sections,
 	}
@@ -84,11 +84,11 @@ func (f *field) groups() []*group {
 	}
 	return append(
 		all,
-		&group{"five keys", f.ways(
-			f.way("the server's own locks, one statement", f.own.five), f.way("rowlock: LockAll, Unlock", f.lockAll),
+		&group{onFive, f.ways(
+			f.way("the server's own locks, one statement", f.own.five), f.way(wayFive, f.lockAll),
 		)},
-		&group{"once", f.ways(
-			f.way("INSERT of a unique key beside the order", f.orders.beside), f.way("rowlock: once.Do", f.onceDo),
+		&group{onOnce, f.ways(
+			f.way("INSERT of a unique key beside the order", f.orders.beside), f.way(wayOnce, f.onceDo),
 		)},
 		f.pair.group(),
 	)
@@ -96,14 +96,14 @@ func (f *field) groups() []*group {
 
 // sections are those of database/sql, and those of pgx itself if there are any.
 func (f *field) sections() (all, pgx *group) {
-	all = &group{"a section that writes a row", f.ways(
-		f.way("SELECT FOR UPDATE", f.ForUpdate), f.way("the server's own lock, and a transaction", f.own.around(f.Add)),
-		f.inRedis("redislock, and a transaction", f.redis.around(f.d.Pool, f.Add)),
+	all = &group{onSection, f.ways(
+		f.way(section.Raw, f.ForUpdate), f.way(wayOwn, f.own.around(f.Add)),
+		f.inRedis(wayRedis, f.redis.around(f.d.Pool, f.Add)),
 	)}
 	for _, c := range f.Contenders()[1:] {
-		w := f.way("rowlock: "+c.Name, func(ctx context.Context) error { return c.Pair(ctx, "") })
+		w := f.way(ours+c.Name, func(ctx context.Context) error { return c.Pair(ctx, "") })
 		if c.Name == section.OfPgx {
-			pgx = &group{"a section, by pgx itself", f.ways(f.way("SELECT FOR UPDATE of pgx", f.ForUpdateOfPgx), w)}
+			pgx = &group{onPgx, f.ways(f.way("SELECT FOR UPDATE of pgx", f.ForUpdateOfPgx), w)}
 			continue
 		}
 		all.ways = append(all.ways, w)

@@ -8,6 +8,27 @@ import (
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
+// The titles of groups.
+const (
+	onTrip     = "a round trip"
+	onPair     = "lock and unlock"
+	onSection  = "a section that writes a row"
+	onPgx      = "a section, by pgx itself"
+	onFive     = "five keys"
+	onOnce     = "once"
+	onHandOver = "a hand-over between two processes"
+)
+
+// The names of ways that pictures have.
+const (
+	ours     = "rowlock: "
+	wayPair  = ours + "Lock, Unlock"
+	wayFive  = ours + "LockAll, Unlock"
+	wayOnce  = ours + "once.Do"
+	wayOwn   = "server's own lock, a transaction"
+	wayRedis = "redislock, a transaction"
+)
+
 // group is ways to do the same. The first is what the others are compared with.
 type group struct {
 	title string

@@ -15,7 +15,7 @@ import (
 const (
 	holdOwn     = "the server's own lock"
 	holdRedis   = "redislock"
-	holdRowlock = "rowlock: Unlock, Lock"
+	holdRowlock = ours + "Unlock, Lock"
 )
 
 // holds are the ways to have a key, in the order of the report.

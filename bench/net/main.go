@@ -54,6 +54,9 @@ func run(ctx context.Context, args []string) (err error) {
 	if s.short {
 		fmt.Println("all ways ran; times mean nothing")
 	}
+	if s.out != "" {
+		return publish(s, all)
+	}
 	return nil
 }
 

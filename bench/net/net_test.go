@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/bench/internal/paper"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
+	"github.com/rowlockdb/rowlock/bench/internal/section"
 )
 
 func TestADataSourceNameChangesItsAddressAndNothingElse(t *testing.T) {
@@ -55,5 +60,56 @@ func TestARatioIsOfTheTimesOfOneRound(t *testing.T) {
 	}
 	if turns := slices.Compact(order); !slices.Equal(turns, []string{"raw", "ours", "raw", "ours", "raw"}) {
 		t.Errorf("the turns are %v", turns)
+	}
+}
+
+// found are results of ways that all took as long as from so far away.
+func found(kinds []string, delays []time.Duration) (all []*result) {
+	for _, delay := range delays {
+		for _, kind := range kinds {
+			f := new(field)
+			f.Field, f.own, f.orders, f.pair, f.d = new(section.Field), new(own), new(orders), new(pair), new(rig.Database)
+			r := &result{kind: rig.Kind{Name: kind}, delay: delay, groups: f.groups()}
+			for _, g := range r.groups {
+				for i, w := range g.ways {
+					w.times, w.trips = []float64{delay.Seconds() * 1e3 * float64(i+1)}, []float64{float64(i)}
+				}
+			}
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func TestThePageHasEachWayOfEachDatabaseFromEachDistance(t *testing.T) {
+	s := settings{delays: []time.Duration{time.Millisecond, 4 * time.Millisecond}, rounds: 1, out: t.TempDir()}
+	all := found([]string{"mariadb", "mysql"}, s.delays)
+	if err := publish(s, all); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(s.out, "costs.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{
+		"| MySQL | SELECT FOR UPDATE | 1 | 1 | 4 | 1 | 0 |",
+		"| MariaDB | server's own lock, a transaction | 2 | 2.00 (2.00–2.00) | 8 | 2.00 (2.00–2.00) | 1 |",
+	} {
+		if !strings.Contains(string(text), row) {
+			t.Errorf("there is no row %s", row)
+		}
+	}
+	for _, g := range all[0].groups {
+		for _, w := range g.ways {
+			if n := strings.Count(string(text), "| "+w.name+" |"); n < 2 {
+				t.Errorf("%s has %d rows", w.name, n)
+			}
+		}
+	}
+	for _, c := range []paper.Chart{pictureOfSections, pictureOfWaiting, pictureOfNetwork} {
+		link := "](costs/" + c.File + ")"
+		if _, err := os.Stat(filepath.Join(s.out, "costs", c.File)); err != nil || !strings.Contains(string(text), link) {
+			t.Errorf("%s: %v", c.File, err)
+		}
 	}
 }

@@ -39,7 +39,7 @@ func newPair(ctx context.Context, d *rig.Database, redis string) (*pair, error) 
 func (p *pair) close() error { return p.team.End() }
 
 func (p *pair) group() *group {
-	g := &group{title: "a hand-over between two processes"}
+	g := &group{title: onHandOver}
 	for _, name := range holds {
 		if name != holdRedis || p.redis {
 			g.ways = append(g.ways, &way{name: name, do: func(context.Context) (sample, error) { return p.handOver(name) }})

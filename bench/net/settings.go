@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/bench/internal/paper"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
 
@@ -18,6 +19,8 @@ type settings struct {
 	rounds int
 	turn   time.Duration
 	short  bool
+	out    string
+	commit string
 }
 
 func parse(args []string) (s settings, err error) {
@@ -27,12 +30,14 @@ func parse(args []string) (s settings, err error) {
 	flags.IntVar(&s.rounds, "rounds", 9, "how many turns each way gets")
 	flags.DurationVar(&s.turn, "for", 150*time.Millisecond, "how long a turn is")
 	flags.BoolVar(&s.short, "short", false, "everything once, from the first distance: times mean nothing")
+	flags.StringVar(&s.out, "out", "", "folder for costs.md and its pictures; empty means none")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
 	if s.delays, err = durations(*away); err != nil {
 		return s, err
 	}
+	s.commit = paper.Commit() // before anything is written
 	if s.short {
 		s.rounds, s.turn, s.delays = 1, time.Millisecond, s.delays[:1]
 	}

@@ -1,4 +1,4 @@
-package main
+package paper
 
 import (
 	"fmt"
@@ -13,54 +13,37 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// chart is a picture that was drawn.
-type chart struct{ title, file string }
+// Chart is a picture that was drawn.
+type Chart struct{ Title, File string }
 
-func chartFiles(asked []answered) (files []string) {
-	for _, q := range asked {
-		for _, c := range q.charts {
-			files = append(files, c.file)
-		}
-	}
-	return files
+// Look is how something is drawn, the same in each chart. The colours are told apart by colour-blind people too (Okabe and Ito).
+type Look struct {
+	Colour color.RGBA
+	Dashes []vg.Length
+	Glyph  draw.GlyphDrawer
 }
 
-// look is how a contender is drawn, the same in each chart. The colours are told apart by colour-blind people too (Okabe and Ito).
-type look struct {
-	colour color.RGBA
-	dashes []vg.Length
-	glyph  draw.GlyphDrawer
-}
-
+// The colours and dashes of charts.
 var (
-	black     = color.RGBA{0, 0, 0, 255}
-	orange    = color.RGBA{230, 159, 0, 255}
-	sky       = color.RGBA{86, 180, 233, 255}
-	green     = color.RGBA{0, 158, 115, 255}
-	blue      = color.RGBA{0, 114, 178, 255}
-	vermilion = color.RGBA{213, 94, 0, 255}
-	purple    = color.RGBA{204, 121, 167, 255}
-	grey      = color.RGBA{120, 120, 120, 255}
+	Black     = color.RGBA{0, 0, 0, 255}
+	Orange    = color.RGBA{230, 159, 0, 255}
+	Sky       = color.RGBA{86, 180, 233, 255}
+	Green     = color.RGBA{0, 158, 115, 255}
+	Blue      = color.RGBA{0, 114, 178, 255}
+	Vermilion = color.RGBA{213, 94, 0, 255}
+	Purple    = color.RGBA{204, 121, 167, 255}
+	Grey      = color.RGBA{120, 120, 120, 255}
 
-	dashed = []vg.Length{vg.Points(5), vg.Points(3)}
-	dotted = []vg.Length{vg.Points(1.5), vg.Points(2.5)}
+	Dashed = []vg.Length{vg.Points(5), vg.Points(3)}
+	Dotted = []vg.Length{vg.Points(1.5), vg.Points(2.5)}
 )
 
-// of rowlock, by database
-var ours = map[string]look{
-	"sqlite":   {green, nil, draw.CircleGlyph{}},
-	"postgres": {blue, nil, draw.CircleGlyph{}},
-	"mariadb":  {sky, nil, draw.CircleGlyph{}},
-	"mysql":    {purple, nil, draw.CircleGlyph{}},
-}
-
-// of all others
-var looks = map[string]look{
-	nameRaw:       {black, dashed, draw.SquareGlyph{}},
-	nameOwn:       {grey, dashed, draw.PlusGlyph{}},
-	nameRedislock: {vermilion, dashed, draw.TriangleGlyph{}},
-	namePipelined: {vermilion, dotted, draw.CrossGlyph{}},
-	nameEtcd:      {orange, dashed, draw.PyramidGlyph{}},
+// Ours are rowlock's, by database.
+var Ours = map[string]Look{
+	"sqlite":   {Green, nil, draw.CircleGlyph{}},
+	"postgres": {Blue, nil, draw.CircleGlyph{}},
+	"mariadb":  {Sky, nil, draw.CircleGlyph{}},
+	"mysql":    {Purple, nil, draw.CircleGlyph{}},
 }
 
 // newPlot has a short label on the left: on a logarithmic axis gonum takes it to stand higher than it does, and leaves it room there.
@@ -87,42 +70,42 @@ func sans(p *plot.Plot) {
 	}
 }
 
-// curve is a line of a chart.
-type curve struct {
-	label  string
-	look   look
-	wide   bool
-	points plotter.XYs
+// Curve is a line of a chart.
+type Curve struct {
+	Label  string
+	Look   Look
+	Wide   bool
+	Points plotter.XYs
 }
 
 // add draws the line, unless it has no points.
-func (c *curve) add(p *plot.Plot) error {
-	if len(c.points) == 0 {
+func (c *Curve) add(p *plot.Plot) error {
+	if len(c.Points) == 0 {
 		return nil
 	}
-	line, marks, err := plotter.NewLinePoints(c.points)
+	line, marks, err := plotter.NewLinePoints(c.Points)
 	if err != nil {
 		return err
 	}
-	line.Color, line.Width, line.Dashes = c.look.colour, vg.Points(1.8), c.look.dashes
-	if c.wide {
+	line.Color, line.Width, line.Dashes = c.Look.Colour, vg.Points(1.8), c.Look.Dashes
+	if c.Wide {
 		line.Width = vg.Points(3)
 	}
-	marks.Color, marks.Radius, marks.Shape = c.look.colour, vg.Points(3.2), c.look.glyph
+	marks.Color, marks.Radius, marks.Shape = c.Look.Colour, vg.Points(3.2), c.Look.Glyph
 	p.Add(line, marks)
-	p.Legend.Add(c.label, line, marks)
+	p.Legend.Add(c.Label, line, marks)
 	return nil
 }
 
-// drawCurves draws lines over numbers that double, or about that. Nothing is drawn without lines.
-func drawCurves(folder string, c chart, x, y string, curves []curve) ([]chart, error) {
-	p := newPlot(c.title, x, y)
+// DrawCurves draws lines over numbers that double, or about that. Nothing is drawn without lines.
+func DrawCurves(folder string, c Chart, x, y string, curves []Curve) ([]Chart, error) {
+	p := newPlot(c.Title, x, y)
 	var at []float64
 	for _, one := range curves {
 		if err := one.add(p); err != nil {
 			return nil, err
 		}
-		for _, point := range one.points {
+		for _, point := range one.Points {
 			at = append(at, point.X)
 		}
 	}
@@ -131,14 +114,14 @@ func drawCurves(folder string, c chart, x, y string, curves []curve) ([]chart, e
 	}
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ticksAt(at)
 	logarithmic(&p.Y)
-	return []chart{c}, save(p, folder, c.file)
+	return []Chart{c}, save(p, folder, c.File)
 }
 
 // ticksAt are those of an axis that has only these numbers.
 func ticksAt(numbers []float64) (ticks plot.ConstantTicks) {
 	slices.Sort(numbers)
 	for _, at := range slices.Compact(numbers) {
-		ticks = append(ticks, plot.Tick{Value: at, Label: grouped(int64(at))})
+		ticks = append(ticks, plot.Tick{Value: at, Label: Grouped(int64(at))})
 	}
 	return ticks
 }
@@ -170,7 +153,7 @@ func tickLabel(at float64) string {
 	if at < 1 {
 		return fmt.Sprintf("%.3g", at)
 	}
-	return grouped(int64(at + 0.5))
+	return Grouped(int64(at + 0.5))
 }
 
 const width, height, legendWidth = 22 * vg.Centimeter, 11 * vg.Centimeter, 6.5 * vg.Centimeter

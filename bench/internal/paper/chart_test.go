@@ -1,4 +1,4 @@
-package main
+package paper
 
 import (
 	"slices"
@@ -32,10 +32,15 @@ func TestALogarithmicAxisBeginsAndEndsAtATick(t *testing.T) {
 }
 
 func TestALinearAxisHasAFewRoundTicks(t *testing.T) {
-	for most := 7.0; most < 1e6; most *= 1.7 {
+	for most := 0.7; most < 1e6; most *= 1.7 {
 		ticks := evenly(most)
 		if n := len(ticks); n < 4 || n > 12 || ticks[0].Value != 0 || ticks[n-1].Value < most {
 			t.Errorf("the ticks up to %v are %v", most, valuesOf(ticks))
+		}
+		for i := range len(ticks) - 1 {
+			if ticks[i].Label == ticks[i+1].Label {
+				t.Errorf("two ticks up to %v are labeled %s", most, ticks[i].Label)
+			}
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package paper
 
 import (
 	"bufio"
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// machine says what it all ran on, in a few words each. It names no host.
-func machine() []string {
+// Machine says what it all ran on, in a few words each. It names no host.
+func Machine() []string {
 	return []string{
 		fmt.Sprintf("%d cores (%s), %s memory", runtime.NumCPU(), lineOf("/proc/cpuinfo", "model name"), memory()),
 		fmt.Sprintf("%s %s, kernel %s", runtime.GOOS, runtime.GOARCH, kernel()),
@@ -55,8 +55,8 @@ var libraries = []string{
 	"github.com/redis/go-redis/v9", "github.com/redis/rueidis", "go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/server/v3",
 }
 
-// versions are those of the libraries, as this program was built with them.
-func versions() (all []string) {
+// Versions are those of the libraries, as this program was built with them.
+func Versions() (all []string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return nil

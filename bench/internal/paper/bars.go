@@ -1,7 +1,8 @@
-package main
+package paper
 
 import (
 	"bytes"
+	"fmt"
 	"image/color"
 	"os"
 	"slices"
@@ -13,24 +14,24 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// bars are those of one color, one for each group of a chart. What is not known has no bar.
-type bars struct {
-	label  string
-	colour color.Color
-	values []float64
+// Bars are those of one color, one for each group of a chart. What is not known has no bar.
+type Bars struct {
+	Label  string
+	Colour color.Color
+	Values []float64
 }
 
 const room = 82 // points for the bars of a group
 
-// drawBars draws groups of bars, each with its figure above it. Nothing is drawn without bars.
-func drawBars(folder string, c chart, y string, groups []string, all []bars) ([]chart, error) {
-	all = slices.DeleteFunc(all, func(b bars) bool {
-		return !slices.ContainsFunc(b.values, func(v float64) bool { return v > 0 })
+// DrawBars draws groups of bars, each with its figure above it. Nothing is drawn without bars.
+func DrawBars(folder string, c Chart, y string, groups []string, all []Bars) ([]Chart, error) {
+	all = slices.DeleteFunc(all, func(b Bars) bool {
+		return !slices.ContainsFunc(b.Values, func(v float64) bool { return v > 0 })
 	})
 	if len(all) == 0 {
 		return nil, nil
 	}
-	p := newPlot(c.title, "", y)
+	p := newPlot(c.Title, "", y)
 	p.NominalX(groups...)
 	width := vg.Points(room / float64(len(all)))
 	for i, b := range all {
@@ -42,24 +43,24 @@ func drawBars(folder string, c chart, y string, groups []string, all []bars) ([]
 	p.X.Min, p.X.Max = -0.5, float64(len(groups))-0.5
 	ticks := evenly(p.Y.Max * 1.05)
 	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, ticks[len(ticks)-1].Value, ticks
-	return []chart{c}, save(p, folder, c.file)
+	return []Chart{c}, save(p, folder, c.File)
 }
 
-func (b *bars) add(p *plot.Plot, width, offset vg.Length) error {
-	heights := make(plotter.Values, len(b.values))
+func (b *Bars) add(p *plot.Plot, width, offset vg.Length) error {
+	heights := make(plotter.Values, len(b.Values))
 	var figures plotter.XYLabels
-	for i, v := range b.values {
+	for i, v := range b.Values {
 		if v > 0 {
 			heights[i] = v
 			figures.XYs = append(figures.XYs, plotter.XY{X: float64(i), Y: v})
-			figures.Labels = append(figures.Labels, number(v))
+			figures.Labels = append(figures.Labels, Number(v))
 		}
 	}
 	chart, err := plotter.NewBarChart(heights, width)
 	if err != nil {
 		return err
 	}
-	chart.Color, chart.LineStyle.Width, chart.Offset = b.colour, 0, offset
+	chart.Color, chart.LineStyle.Width, chart.Offset = b.Colour, 0, offset
 	labels, err := plotter.NewLabels(figures)
 	if err != nil {
 		return err
@@ -70,7 +71,7 @@ func (b *bars) add(p *plot.Plot, width, offset vg.Length) error {
 	}
 	labels.Offset = vg.Point{X: offset, Y: vg.Points(3)}
 	p.Add(chart, labels)
-	p.Legend.Add(b.label, chart)
+	p.Legend.Add(b.Label, chart)
 	return nil
 }
 
@@ -81,7 +82,11 @@ func evenly(most float64) (ticks plot.ConstantTicks) {
 		apart = t.Value
 	}
 	for at := 0.0; ; at += apart {
-		ticks = append(ticks, plot.Tick{Value: at, Label: grouped(int64(at))})
+		label := Grouped(int64(at + 0.5))
+		if apart < 1 {
+			label = fmt.Sprintf("%.3g", at)
+		}
+		ticks = append(ticks, plot.Tick{Value: at, Label: label})
 		if at >= most {
 			return ticks
 		}

@@ -1,4 +1,5 @@
-package main
+// Package paper is what programs of this module publish: pages in Markdown and charts.
+package paper
 
 import (
 	"fmt"
@@ -6,19 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// page is a text in Markdown.
-type page struct{ strings.Builder }
+// Page is a text in Markdown.
+type Page struct{ strings.Builder }
 
-func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+// Line writes one as it is.
+func (p *Page) Line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
-// say is a paragraph or a title.
-func (p *page) say(format string, args ...any) {
-	p.line("%s\n", wrap(fmt.Sprintf(format, args...), ""))
+// Say is a paragraph or a title.
+func (p *Page) Say(format string, args ...any) {
+	p.Line("%s\n", wrap(fmt.Sprintf(format, args...), ""))
 }
 
-// item is one of a list.
-func (p *page) item(format string, args ...any) {
-	p.line("%s", wrap("- "+fmt.Sprintf(format, args...), "  "))
+// Item is one of a list.
+func (p *Page) Item(format string, args ...any) {
+	p.Line("%s", wrap("- "+fmt.Sprintf(format, args...), "  "))
 }
 
 // columns is how long a line may be, unless it is of a table.
@@ -42,21 +44,21 @@ func wrap(text, indent string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// table begins with its head, whose cells are divided by "|".
-func (p *page) table(head string, rows [][]string) {
+// Table begins with its head, whose cells are divided by "|".
+func (p *Page) Table(head string, rows [][]string) {
 	cells := strings.Split(head, "|")
 	p.row(cells)
-	p.line("|%s", strings.Repeat("---|", len(cells)))
+	p.Line("|%s", strings.Repeat("---|", len(cells)))
 	for _, row := range rows {
 		p.row(row)
 	}
-	p.line("")
+	p.Line("")
 }
 
 // row writes what could end a cell so that it does not.
-func (p *page) row(cells []string) {
+func (p *Page) row(cells []string) {
 	for _, cell := range cells {
 		p.WriteString("| " + strings.NewReplacer("|", "\\|", "\n", " ").Replace(cell) + " ")
 	}
-	p.line("|")
+	p.Line("|")
 }
