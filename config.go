@@ -90,9 +90,10 @@ type Config struct {
 	// Debug keeps the call stack of each lock, for Hooks.Leaked, DeadlockError and the log. It
 	// costs some microseconds and 300 bytes for each lock.
 	Debug bool
-	// Lanes is how many connections of the pool the client keeps to itself: its pinned connections.
-	// Default 3, or all but one of a smaller pool, but at least 2. It is 1 on SQLite, whose file has
-	// a single write lock.
+	// Lanes is how many connections of the pool the client keeps to itself at most: its pinned
+	// connections. Open makes all of them, and one that has run nothing for a minute is closed, except
+	// the last. Default 3, or all but one of a smaller pool, but at least 2. It is 1 on SQLite, whose
+	// file has a single write lock.
 	Lanes int
 	// EvictAfter is how long a transaction may keep an expired key that another client wants. That
 	// client then has the server end the transaction's session, which rolls it back. A client that

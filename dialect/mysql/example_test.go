@@ -42,8 +42,9 @@ func ExampleNew() {
 	// CREATE TABLE IF NOT EXISTS `shared`.`billing_rowlock_trace` (
 }
 
-// The driver need not watch a context for each statement of a lock. rowlock keeps Config.Lanes
-// connections of the pool to itself: a limit has room for them and for the application.
+// The driver need not watch a context for each statement of a lock. rowlock keeps up to
+// Config.Lanes connections of the pool to itself: a limit has room for them and for the
+// application.
 func ExampleConnector() {
 	cfg, err := driver.ParseDSN(os.Getenv("MYSQL_DSN"))
 	if err != nil {

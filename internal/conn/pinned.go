@@ -12,7 +12,9 @@ type pinned[T any] struct {
 	session *Session
 	wake    chan struct{} // holds one: it is in the idle list at most once
 
-	one [1]*Op[T] // that its caller runs; nil if none does
+	one     [1]*Op[T] // that its caller runs; nil if none does
+	retires bool      // it is woken to close its session
+	unused  int       // so many times it was found idle since it ran something; see old
 
 	// Guarded by the set's mutex:
 
@@ -39,6 +41,10 @@ func (p *pinned[T]) loop() {
 // run runs ops to their end, or to that of ctx, which takes the connection with it.
 func (p *pinned[T]) run(ctx context.Context, ops []*Op[T]) {
 	end := p.end(ctx, ops)
+	if p.unused >= old && p.session != nil {
+		p.prove(ctx, end)
+	}
+	p.unused = 0
 	if p.session == nil {
 		if err := p.connect(ctx, end); err != nil {
 			for _, op := range ops {
@@ -136,7 +142,7 @@ func (p *pinned[T]) dial(ctx context.Context) error {
 		session.Discard()
 		return err
 	}
-	p.session = session
+	p.session, p.unused = session, 0
 	p.set.counts.open.Add(1)
 	return nil
 }

@@ -25,6 +25,8 @@ type dialer struct {
 	fail                   error // what the next dialling returns, if not nil
 	after                  int   // how many more succeed before it does
 	dialed, opened, closed atomic.Int64
+	pings                  atomic.Int64
+	cut                    atomic.Bool // what was dialed before answers no ping
 }
 
 func (d *dialer) Connect(context.Context) (driver.Conn, error) {
@@ -36,7 +38,7 @@ func (d *dialer) Connect(context.Context) (driver.Conn, error) {
 	}
 	d.after = max(0, d.after-1)
 	d.opened.Add(1)
-	return &bareConn{d}, nil
+	return &bareConn{d, d.cut.Load()}, nil
 }
 
 // failAfter has dialling fail with err once n more connections were made; nil heals it.
@@ -48,13 +50,26 @@ func (d *dialer) failAfter(n int, err error) {
 
 func (d *dialer) Driver() driver.Driver { return nil }
 
-type bareConn struct{ d *dialer }
+type bareConn struct {
+	d     *dialer
+	after bool // it was dialed after the cut
+}
 
 var errNothing = errors.New("this connection can do nothing")
 
 func (*bareConn) Prepare(string) (driver.Stmt, error) { return nil, errNothing }
 func (*bareConn) Begin() (driver.Tx, error)           { return nil, errNothing }
 func (c *bareConn) Close() error                      { c.d.closed.Add(1); return nil }
+
+// Ping waits for an answer that does not come if a network has swallowed the connection.
+func (c *bareConn) Ping(ctx context.Context) error {
+	c.d.pings.Add(1)
+	if !c.d.cut.Load() || c.after {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
 
 // body is what the tests' ops carry: a name, and what a connection does when it gets there.
 type body struct {

@@ -1,12 +1,12 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -36,7 +36,7 @@ type DB interface {
 // Config is what a set needs to know.
 type Config[T any] struct {
 	DB DB
-	// Lanes is how many connections to keep; at least 1.
+	// Conns is how many connections to keep at most; at least 1.
 	Conns int
 	// Timeout bounds one statement, or one short transaction. After it the connection is
 	// dropped.
@@ -58,6 +58,8 @@ type Config[T any] struct {
 	// at the latest. It begins earlier if these are half of what runs and waits. 0 means that every
 	// idle connection begins at once.
 	Gather int
+	// Idle is for how long a connection stays open that runs nothing; 0 means a minute.
+	Idle time.Duration
 }
 
 // Set is a few connections and what is pending for them.
@@ -80,12 +82,16 @@ type Set[T any] struct {
 	alone   int       // how many of the pending run alone
 	timed   bool      // timer runs
 	timer   *time.Timer
+	ager    *time.Timer
+	life    context.Context // ends with Close
+	end     func()
 }
 
 // Open connects every connection before it returns, so that a pool that is too small is found now
 // and not at the first renewal.
 func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 	s := &Set[T]{cfg: cfg}
+	s.cfg.Idle = cmp.Or(cfg.Idle, usualIdle)
 	s.ended.L = &s.mu
 	conns := make([]*pinned[T], cfg.Conns)
 	s.conns = conns
@@ -98,6 +104,10 @@ func Open[T any](ctx context.Context, cfg Config[T]) (*Set[T], error) {
 			return nil, fmt.Errorf("connection %d of %d: %w", i+1, cfg.Conns, err)
 		}
 	}
+	s.life, s.end = context.WithCancel(context.Background())
+	s.mu.Lock() // it may age at once
+	defer s.mu.Unlock()
+	s.ager = time.AfterFunc(s.cfg.Idle/2, s.age)
 	for _, p := range conns {
 		s.wg.Go(p.loop)
 	}
@@ -139,27 +149,26 @@ func (s *Set[T]) Do(ctx context.Context, op *Op[T]) error {
 }
 
 // borrow takes an idle connection for its caller to run one op there itself: to wake the
-// connection's goroutine and be woken by it would take as long as a third of the statement. It
-// takes the connection that was used last, because its connection is the warmest.
+// connection's goroutine and be woken by it would take as long as a third of the statement.
 func (s *Set[T]) borrow(op *Op[T]) *pinned[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// What comes later than ops that wait although a connection may be idle goes with them, and not
 	// before.
 	heldBack := s.cfg.Gather > 0 && len(s.pending[Release])+len(s.pending[Acquire]) > 0
-	if !op.Alone && (s.delays() || heldBack && op.Kind != Renew) {
+	if s.closed || !op.Alone && (s.delays() || heldBack && op.Kind != Renew) {
 		return nil
 	}
-	for i := len(s.idle) - 1; i >= 0; i-- {
-		if p := s.idle[i]; p.takes(op.Kind) && !s.closed {
-			s.idle = slices.Delete(s.idle, i, i+1)
-			p.begins(op.Alone, 1)
-			p.one[0] = op
-			op.state.Store(running)
-			return p
-		}
+	p := s.free(op.Kind, s.counts.open.Load() > 0)
+	if p != nil {
+		p.begins(op.Alone, 1)
+		p.one[0] = op
+		op.state.Store(running)
 	}
-	return nil
+	if op.Kind == Renew {
+		s.dialKeeper()
+	}
+	return p
 }
 
 // giveBack makes a borrowed connection idle, or has its own goroutine go on with what has come
@@ -173,7 +182,7 @@ func (s *Set[T]) giveBack(p *pinned[T]) {
 	defer s.mu.Unlock()
 	p.ends()
 	for kind := range kinds {
-		if s.closed || p.takes(kind) && len(s.pending[kind]) > 0 {
+		if s.closed || len(s.pending[kind]) > 0 && p.takes(kind) {
 			p.wake <- struct{}{}
 			return
 		}
@@ -195,19 +204,14 @@ func (s *Set[T]) Go(op *Op[T]) bool {
 	return true
 }
 
-// wakeFor wakes a connection that takes the kind, if one is idle. It wakes the last that became
-// idle, because its connection and its goroutine are the warmest.
+// wakeFor wakes a connection that takes the kind, if one is idle.
 func (s *Set[T]) wakeFor(k Kind) {
 	if s.delays() {
 		s.startTimer()
 		return
 	}
-	for i := len(s.idle) - 1; i >= 0; i-- {
-		if p := s.idle[i]; p.takes(k) {
-			s.idle = append(s.idle[:i], s.idle[i+1:]...)
-			p.wake <- struct{}{}
-			return
-		}
+	if p := s.free(k, false); p != nil {
+		p.wake <- struct{}{}
 	}
 }
 
@@ -266,6 +270,13 @@ func (s *Set[T]) next(p *pinned[T]) []*Op[T] {
 		s.idle = append(s.idle, p)
 		s.mu.Unlock()
 		<-p.wake
+		switch {
+		case p.retires:
+			p.drop()
+			p.retires = false
+		case p.session == nil:
+			s.warm(p)
+		}
 	}
 }
 
@@ -337,6 +348,8 @@ func (s *Set[T]) Close() {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
+	s.ager.Stop()
+	s.end()
 	idle := s.idle
 	s.idle = nil
 	s.mu.Unlock()

@@ -96,7 +96,7 @@ func (s *Store) start(ctx context.Context, db conn.DB, o Options) (err error) {
 		}
 	}()
 	s.lanes, err = conn.Open(ctx, conn.Config[call]{
-		DB: db, Conns: o.Lanes, Timeout: o.Timeout,
+		DB: db, Conns: o.Lanes, Timeout: o.Timeout, Idle: o.Idle,
 		Setup: s.eras.After(s.sync.after(relaxing(s.relax, s.d.Setup))),
 		Good:  s.good, Together: s.runTogether,
 		Merge: mostMerged, Gather: s.gather(), ReadOnly: s.misleads,

@@ -14,6 +14,8 @@ type Options struct {
 	Began func(start lease.Token)
 	// Lanes is how many connections to keep.
 	Lanes int
+	// Idle is for how long one of them stays open that runs nothing; 0 means a minute.
+	Idle time.Duration
 	// Strategy is what an acquire tries first.
 	Strategy sqlstore.Strategy
 	// Timeout bounds one statement.
