@@ -58,7 +58,7 @@ func (p *page) begin() {
 		time.Now().Format("2 January 2006"), p.s.commit)
 	p.Say("**Compare the ratios and the round trips, not the milliseconds.** One machine runs the servers, the network and what "+
 		"measures them, and may run more. A ratio is of the times in one round, the median of %d, with the least and the "+
-		"most. Round trips are counted, and no load changes them.", p.s.rounds)
+		"most. Round trips are counted, and load hardly changes them.", p.s.rounds)
 	if p.s.short {
 		p.Say("**This was `-short`: it shows that everything runs. The figures mean nothing.**")
 	}
@@ -126,6 +126,7 @@ func (p *page) end() {
 	p.Say("## How it was measured")
 	p.Say("In each of %d rounds every way has a turn of %s with one caller, in an order that changes.", p.s.rounds, p.s.turn)
 	p.Item("machine: %s", strings.Join(paper.Machine(), "; "))
+	p.Item("load of that machine when it began, of all that ran there: %s", p.s.load)
 	p.Item("network: a process through which all connections go keeps what passes for so long, each way; its threads oversleep " +
 		"by a tenth of a millisecond")
 	for _, r := range from(p.all, p.s.delays[0]) {

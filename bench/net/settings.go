@@ -21,6 +21,7 @@ type settings struct {
 	short  bool
 	out    string
 	commit string
+	load   string
 }
 
 func parse(args []string) (s settings, err error) {
@@ -37,7 +38,7 @@ func parse(args []string) (s settings, err error) {
 	if s.delays, err = durations(*away); err != nil {
 		return s, err
 	}
-	s.commit = paper.Commit() // before anything is written
+	s.commit, s.load = paper.Commit(), paper.Load() // before anything is written, and before our own load
 	if s.short {
 		s.rounds, s.turn, s.delays = 1, time.Millisecond, s.delays[:1]
 	}

@@ -18,6 +18,16 @@ func Machine() []string {
 	}
 }
 
+// Load is the average number of threads that have run or waited for a disk in the last minute.
+func Load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	load, _, _ := strings.Cut(string(b), " ")
+	return load + fmt.Sprintf(" threads on %d cores", runtime.NumCPU())
+}
+
 func memory() string {
 	var kB int64
 	if _, err := fmt.Sscan(lineOf("/proc/meminfo", "MemTotal"), &kB); err != nil {
