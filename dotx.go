@@ -171,6 +171,7 @@ type section struct {
 	terms txTerms
 	locks *Locks
 
+	marks     bool // a savepoint tells whether the transaction is the one that was begun
 	again     bool // another attempt may succeed: nothing was committed
 	committed bool // and acknowledged
 }
@@ -226,6 +227,8 @@ func (s *section) run(ctx context.Context) error {
 func (s *section) tries(within context.Context) (err error) {
 	pauses := retry.Pauses()
 	for try := 1; ; try++ {
+		// DDL of an earlier try may have committed the mark of its fence.
+		s.marks = s.d.Forgets && (try > 1 || s.terms.keeps || s.locks.locks[0].h.lease.Shared)
 		err = s.attempt(within)
 		if err == nil || !s.again || try == mostSections || !retry.Sleep(within, pauses.NextBackOff()) {
 			return err
@@ -266,8 +269,10 @@ func (s *section) attempt(ctx context.Context) error {
 		s.again = errors.Is(err, ErrBusy)
 		return err
 	}
-	if err := s.d.Mark(ctx, tx); err != nil {
-		return s.failed("begin", err)
+	if s.marks {
+		if err := s.d.Mark(ctx, tx); err != nil {
+			return s.failed("begin", err)
+		}
 	}
 	if err := s.f(ctx); err != nil {
 		if s.again = s.d.Collided(err); sqlstore.Judge(s.d, err).As == ErrFenced {
@@ -281,8 +286,10 @@ func (s *section) attempt(ctx context.Context) error {
 
 // commit ends a transaction in which f has returned nil, even if the caller's ctx has ended.
 func (s *section) commit(ctx context.Context, tx lease.Transaction) error {
-	if err := s.d.Marked(ctx, tx); err != nil {
-		return s.ended(err)
+	if s.marks {
+		if err := s.d.Marked(ctx, tx); err != nil {
+			return s.ended(err)
+		}
 	}
 	leave := (*Lock).UnlockIn
 	if s.terms.keeps {

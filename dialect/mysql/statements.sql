@@ -291,11 +291,9 @@ WHERE r.`key` > ? AND r.`key` <= ?
 ORDER BY r.`key` LIMIT ?
 
 -- name: fence
--- key, owner, token. The triggers of protected tables believe the mark if it has their session's
--- number and the row's present token, while the row has an owner: release-tx clears that in the same
--- transaction. The mark is of numbers, because a row that keeps its length is changed in place. The
--- time of the grant decides nothing; its last digit changes, because a driver that counts changed
--- rows would count none if the session has marked the row before.
+-- key, owner, token. Triggers of protected tables believe a mark of their session and of the row's
+-- token, while the row has an owner, which release-tx clears. Numbers change a row in place. The
+-- time changes for a driver that counts changed rows: the session may have marked the row before.
 UPDATE rowlock SET fenced_by = CONNECTION_ID(), fenced_token = token,
   acquired_at = acquired_at + INTERVAL 1 MICROSECOND
 WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement
@@ -305,14 +303,12 @@ WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement
 SELECT 1 FROM rowlock WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement FOR UPDATE
 
 -- name: fence-end
--- key. For a transaction that fences and keeps the lock: a mark that is committed would let what the
--- session sends next pass.
+-- key. For a transaction that keeps the lock: a mark that is committed is believed in the next.
 UPDATE rowlock SET fenced_by = 0 WHERE `key` = ? AND fenced_by = CONNECTION_ID()
 
 -- name: fence-extend
 -- ttl in µs, key, of a row that fence has locked. A separate statement, because UTC_TIMESTAMP is
--- that of a statement's beginning: after a wait for the row, an expired lease would look alive. It
--- does not revive an expired lease.
+-- that of a statement's beginning: after a wait for the row, an expired lease would look alive.
 UPDATE rowlock SET expires_at = GREATEST(expires_at, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
 WHERE `key` = ? AND expires_at > UTC_TIMESTAMP(6)
 
@@ -320,6 +316,10 @@ WHERE `key` = ? AND expires_at > UTC_TIMESTAMP(6)
 -- key, owner, token
 UPDATE rowlock SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
 WHERE `key` = ? AND owner = ? AND token = ? AND placement = @placement
+
+-- name: fenced-here
+-- No transaction before has fenced by a token that is as young.
+AND fenced_by = CONNECTION_ID() AND fenced_token = token
 
 -- name: instance
 SELECT value FROM rowlock_meta WHERE name = 'instance'

@@ -1232,6 +1232,9 @@ WHERE `key` = ? AND expires_at > UTC_TIMESTAMP(6)
 UPDATE /* rowlock release-tx */ `rowlock` SET owner = NULL, note = '', expires_at = UTC_TIMESTAMP(6)
 WHERE `key` = ? AND owner = ? AND token = ? AND placement = 0
 
+-- dialect/mysql/statements.sql: fenced-here
+AND /* rowlock fenced-here */ fenced_by = CONNECTION_ID() AND fenced_token = token
+
 -- dialect/mysql/statements.sql: instance
 SELECT /* rowlock instance */ value FROM `rowlock_meta` WHERE name = 'instance'
 

@@ -174,38 +174,50 @@ func (t *Transaction) leave() {
 	_ = t.conn.Close()
 }
 
-// Finisher is a transaction that sends its last statements together with its COMMIT.
+// Finisher is a transaction of DoTx, which has fenced what it releases.
 type Finisher interface {
-	// Finish has query sent so. If it changes no row, the COMMIT fails.
+	// Finish runs query, a release, or sends it together with COMMIT. If it changes no row, either
+	// fails.
 	Finish(ctx context.Context, query string, args []any) error
 }
 
-// mark is a savepoint that a transaction of InnoDB has from its beginning on.
+// Finish has the release name the mark of the fence, too, where a transaction can end unnoticed. A
+// deadlock takes the mark back together with all that was written before.
+func (t owned) Finish(ctx context.Context, query string, args []any) error {
+	none := sql.ErrNoRows
+	if t.d.Forgets {
+		query, none = query+" "+t.d.Text("fenced-here"), errForgotten
+	}
+	n, err := t.Exec(ctx, query, args)
+	if err == nil && n == 0 {
+		err = none
+	}
+	return err
+}
+
+// errForgotten: InnoDB rolls a deadlock's victim back as a whole, and commits each later statement
+// by itself; DDL commits what came before it.
+var errForgotten = fmt.Errorf("%w: the transaction was ended before its function returned: by a deadlock whose error "+
+	"the function has not returned, or by DDL. What the function wrote afterwards is committed, and was not "+
+	"fenced: return the errors of statements, and run no DDL", lease.ErrUnknown)
+
+// mark is a savepoint for a transaction that no mark in a row can tell from another: readers'
+// fences leave none, and a lock that goes on may have been fenced before.
 const mark = "rowlock_section"
 
 // Mark has Marked find out whether the transaction is still the one that was begun.
 func (d *Dialect) Mark(ctx context.Context, tx lease.Runner) error {
-	if !d.Forgets {
-		return nil
-	}
 	_, err := tx.Exec(ctx, "SAVEPOINT "+mark, nil)
 	return err
 }
 
-// Marked returns an error that wraps lease.ErrUnknown if the database has ended the transaction
-// since Mark. InnoDB rolls a deadlock's victim back as a whole, and commits each later statement by
-// itself; DDL commits what came before it.
+// Marked returns errForgotten if the database has ended the transaction since Mark.
 func (d *Dialect) Marked(ctx context.Context, tx lease.Runner) error {
-	if !d.Forgets {
-		return nil
-	}
 	_, err := tx.Exec(ctx, "RELEASE SAVEPOINT "+mark, nil)
 	if err == nil || Judge(d, err).Class != Refused {
 		return err
 	}
-	return fmt.Errorf("%w: the transaction was ended before its function returned: by a deadlock whose error the "+
-		"function has not returned, or by DDL. What the function wrote afterwards is committed, and was not "+
-		"fenced: return the errors of statements, and run no DDL (%w)", lease.ErrUnknown, err)
+	return fmt.Errorf("%w (%w)", errForgotten, err)
 }
 
 // Unmark has a transaction that keeps the lock on key leave no mark of its fence. The triggers of

@@ -128,6 +128,7 @@ func trouble(err error) bool {
 	for _, e := range []error{
 		driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled,
 		context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, lease.ErrConfig,
+		lease.ErrUnknown,
 	} {
 		if errors.Is(err, e) {
 			return true
