@@ -446,6 +446,21 @@ func TestAProtectedTableBecomesNoPartition(t *testing.T) {
 	v.passes("which docs/protect.md says", v.in(nil, `INSERT INTO later VALUES (8)`))
 }
 
+// Nothing keeps a partitioned table from it, as a trigger of rows with the rows' tables does above:
+// the server takes none there. So its triggers must not be of statements, which what is written to
+// its new parent would not fire.
+func TestAProtectedPartitionedTableStaysSoAsAPartition(t *testing.T) {
+	v := openVault(t, partitioned, `CREATE TABLE whole (id bigint NOT NULL, balance bigint NOT NULL) PARTITION BY RANGE (id)`)
+	v.protect(accounts())
+	exec(t, v.db, `ALTER TABLE whole ATTACH PARTITION account FOR VALUES FROM (0) TO (100)`)
+	l := v.lock("account/1")
+	for _, table := range []string{"whole", "account", "account_low"} {
+		write := `UPDATE ` + table + ` SET balance = balance + 1 WHERE id = 1`
+		v.refused(table, v.in(nil, write))
+		v.passes(table, v.in([]*rowlock.Lock{l}, write))
+	}
+}
+
 // What docs/protect.md says is not covered.
 func TestWhatIsNotCovered(t *testing.T) {
 	onBoth(t, func(v vault) {
