@@ -77,6 +77,7 @@ func (p *page) chapter(title string, c paper.Chart, about string, groups ...stri
 	p.Say("## %s", title)
 	p.Say("%s", about)
 	p.Say("![%s](%s/%s)", c.Title, folder, c.File)
+	p.Say("The picture is from %s.", distances(p.s.delays[len(p.s.delays)-1:]))
 	head := "||"
 	for _, d := range p.s.delays {
 		head += fmt.Sprintf("ms, from %v ms|ratio (min–max)|", d.Seconds()*1e3)

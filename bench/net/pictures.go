@@ -37,16 +37,17 @@ func from(all []*result, delay time.Duration) []*result {
 	return slices.DeleteFunc(slices.Clone(all), func(r *result) bool { return r.delay != delay })
 }
 
-// draw draws what is found from the first distance. A time is divided by that of a round trip in the
-// same round: so what else the machine does divides out of it.
+// draw draws what is found from the last distance. A time is divided by that of a round trip in the
+// same round: so what else the machine does divides out of it, and the more so the longer a round
+// trip is.
 func draw(s settings, all []*result) error {
 	into := filepath.Join(s.out, folder)
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return err
 	}
-	near := from(all, s.delays[0])
+	away := from(all, s.delays[len(s.delays)-1])
 	inTrips := func(r *result, w *way) float64 { return w.ratio(r.groups[0].ways[0]).Median }
-	if err := bars(into, pictureOfSections, "round trips' time", near, inTrips, onSection, []named{
+	if err := bars(into, pictureOfSections, "round trips' time", away, inTrips, onSection, []named{
 		{section.Raw, paper.Grey, ""},
 		{wayOwn, paper.Black, ""},
 		{wayRedis, paper.Vermilion, ""},
@@ -56,13 +57,13 @@ func draw(s settings, all []*result) error {
 	}); err != nil {
 		return err
 	}
-	if err := bars(into, pictureOfWaiting, "round trips' time", near, inTrips, onHandOver, []named{
+	if err := bars(into, pictureOfWaiting, "round trips' time", away, inTrips, onHandOver, []named{
 		{holdOwn, paper.Black, ""}, {holdRedis, paper.Vermilion, ""}, {holdRowlock, paper.Blue, ""},
 	}); err != nil {
 		return err
 	}
 	trips := func(_ *result, w *way) float64 { return rig.Median(w.trips) }
-	return bars(into, pictureOfNetwork, "round trips", near, trips, "", []named{
+	return bars(into, pictureOfNetwork, "round trips", away, trips, "", []named{
 		{wayPair, paper.Blue, ""},
 		{wayFive, paper.Sky, "rowlock: LockAll of 5, Unlock"},
 		{section.Raw, paper.Grey, "section, SELECT FOR UPDATE"},
