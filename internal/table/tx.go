@@ -72,8 +72,10 @@ func (s *Store) fenceShared(ctx context.Context, tx lease.Runner, l lease.Lease)
 // leaveTx removes the member in the caller's transaction. Its team is ended by whatever finds it
 // empty afterwards: the member's own release, a taker or a sweep.
 func (s *Store) leaveTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {
-	if err := s.fenceShared(ctx, tx, l); err != nil {
-		return err
+	if _, fenced := tx.(sqlstore.Finisher); !fenced { // DoTx has, before its function ran
+		if err := s.fenceShared(ctx, tx, l); err != nil {
+			return err
+		}
 	}
 	_, err := tx.Exec(ctx, s.d.Text("member-leave-tx"),
 		[]any{[]byte(l.Key), conn.Bytes(lease.ReaderGroup(l.Token)), conn.Bytes(l.Owner)})
@@ -126,9 +128,8 @@ func (s *Store) elsewhere(err error) bool {
 // nothing about the database at the other end.
 func trouble(err error) bool {
 	for _, e := range []error{
-		driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled,
+		driver.ErrBadConn, sql.ErrConnDone, sql.ErrTxDone, context.Canceled, lease.ErrUnknown,
 		context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, lease.ErrConfig,
-		lease.ErrUnknown,
 	} {
 		if errors.Is(err, e) {
 			return true

@@ -166,6 +166,23 @@ func TestASectionOfPgxIsFourRoundTrips(t *testing.T) {
 	})
 }
 
+// A reader's section fences once, too: what leaves the readers is a statement of its own.
+func TestATransactionOfAReaderOfPgxIsFourRoundTrips(t *testing.T) {
+	servertest.On(t, "postgres", func(s *servertest.Scene) {
+		var wire link
+		pool, table, c := pgxPool(s, &wire), s.Ledger(), s.Client()
+		trips := int64(0)
+		for range 5 { // the last knows all statements
+			before := wire.trips.Load()
+			s.OK(postgres.DoTx(s.Context(), c, pool, "k", addOne(table), rowlock.Shared()))
+			trips = wire.trips.Load() - before
+		}
+		if trips != 4 {
+			s.Errorf("%d round trips, want 4", trips)
+		}
+	})
+}
+
 // Wherever the connection breaks, nil means that the function's write is there, once.
 func TestABrokenConnectionOfPgxNeverLeavesHalfASection(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
