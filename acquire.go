@@ -317,7 +317,7 @@ func newHold(ctx context.Context, k *keeper, g queue.Grants, i int, r *request) 
 	}
 	answer := &g.Each[i].Answer
 	h.terms = terms{
-		maxIdle: r.maxIdle, space: r.space, note: r.Want.Note, doubtful: answer.Doubtful,
+		maxIdle: r.maxIdle, space: r.space, note: r.Want.Note, uncertain: answer.Unknown,
 		slot: r.Within != nil, slotOf: answer.Generation,
 	}
 	if r.minHold > 0 {

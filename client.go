@@ -8,13 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/observe"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/queue"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
@@ -63,19 +63,19 @@ func New(store lease.Store, cfg *Config) (*Client, error) {
 }
 
 func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
-	able := seam.Of(store)
+	able := adapter.Of(store)
 	tracer, err := able.Traces()
 	if cfg.Trace.On && err == nil {
-		err = seam.Keeps(tracer)
+		err = adapter.Keeps(tracer)
 	}
 	if cfg.Trace.On && err != nil {
 		return nil, fmt.Errorf("%w: leave Config.Trace off", err)
 	}
-	if s, ok := seam.As[lease.SyncRequirer](store); cfg.RequireSync && (!ok || !s.RequiresSync()) {
+	if s, ok := adapter.As[lease.SyncRequirer](store); cfg.RequireSync && (!ok || !s.RequiresSync()) {
 		return nil, fmt.Errorf("%w: RequireSync: the store does not say that it waits for a replica "+
 			"(lease.SyncRequirer); give RequireSync to OpenTable too, or leave it out", lease.ErrUnsupported)
 	}
-	if s, ok := seam.As[interface{ Relaxes() bool }](store); cfg.DurableRelease && ok && s.Relaxes() {
+	if s, ok := adapter.As[interface{ Relaxes() bool }](store); cfg.DurableRelease && ok && s.Relaxes() {
 		return nil, fmt.Errorf("%w: DurableRelease: the store was opened without it; give it to "+
 			"OpenTable too, or leave it out", lease.ErrConfig)
 	}
@@ -89,7 +89,7 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	c.cfg, c.store, c.unnoted = cfg, able, lease.StoredNote(cfg.Identity, "")
 	c.holds, c.closed = make(map[*hold]struct{}), make(chan struct{})
 	c.tables = able.Tables()
-	if on, ok := seam.As[interface{ Dialect() *sqlstore.Dialect }](store); ok {
+	if on, ok := adapter.As[interface{ Dialect() *sqlstore.Dialect }](store); ok {
 		c.tx.Dialect = on.Dialect()
 	}
 	c.calls = cleanup.NewCalls()
@@ -199,7 +199,7 @@ func (c *Client) Close() error {
 	elected.Go(c.cleaner.Stop)
 	elected.Wait()
 	// One bound for all locks, with time left for the registrations that are taken back afterwards.
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout-seam.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout-adapter.Timeout)
 	defer cancel()
 	c.release(ctx, nil, partings(held), true)
 	c.dog.Stop()
@@ -236,7 +236,7 @@ func (c *Client) Stats() Stats {
 	s.HintsHeard = heard
 	if m, ok := c.store.Measure(); ok {
 		listening = listening && m.Listening // the store knows of a connection that was lost
-		s.LanesOpen, s.LanesBusy = m.Lanes, m.Busy
+		s.ConnectionsOpen, s.ConnectionsBusy = m.Connections, m.Busy
 		s.Batches, s.Requests, s.Statements = m.Batches, m.Requests, m.Statements
 	}
 	if listening {

@@ -19,8 +19,7 @@ import (
 type Strategy = dialect.Strategy
 
 const (
-	// Update tries the row first and creates it if there is none: for keys that are locked
-	// repeatedly.
+	// Update tries the row first and creates it if there is none: for keys that are locked repeatedly.
 	Update = dialect.Update
 	// Insert creates the row first and reads it if there is one: for keys that are used once, as an
 	// order's.
@@ -90,11 +89,11 @@ type Config struct {
 	// Debug keeps the call stack of each lock, for Hooks.Leaked, DeadlockError and the log. It
 	// costs some microseconds and 300 bytes for each lock.
 	Debug bool
-	// Lanes is how many connections of the pool the client keeps to itself at most: its pinned
+	// Connections is how many connections of the pool the client keeps to itself at most: its pinned
 	// connections. Open makes all of them, and one that has run nothing for a minute is closed, except
 	// the last. Default 3, or all but one of a smaller pool, but at least 2. It is 1 on SQLite, whose
 	// file has a single write lock.
-	Lanes int
+	Connections int
 	// EvictAfter is how long a transaction may keep an expired key that another client wants. That
 	// client then has the server end the transaction's session, which rolls it back. A client that
 	// vanishes inside a transaction that fences would otherwise keep its key until the server's TCP
@@ -288,8 +287,8 @@ func (c Config) check() error {
 	case c.HandOvers < 0:
 		return bad("HandOvers (%d) is negative; leave it 0 for the default, or 1 to release after every hold",
 			c.HandOvers)
-	case c.Lanes < 0:
-		return bad("Lanes (%d) is negative; leave it 0 for the default", c.Lanes)
+	case c.Connections < 0:
+		return bad("Connections (%d) is negative; leave it 0 for the default", c.Connections)
 	}
 	if err := c.Trace.check(); err != nil {
 		return err

@@ -62,8 +62,8 @@ func TestConfigIsChecked(t *testing.T) {
 		"PollMax below default": {
 			rowlock.Config{PollMax: time.Millisecond}, []string{"PollMin (10ms)", "PollMax (1ms)"},
 		},
-		"Strategy unknown": {rowlock.Config{Strategy: 7}, []string{"Strategy", "7"}},
-		"Lanes negative":   {rowlock.Config{Lanes: -1}, []string{"Lanes", "-1"}},
+		"Strategy unknown":     {rowlock.Config{Strategy: 7}, []string{"Strategy", "7"}},
+		"Connections negative": {rowlock.Config{Connections: -1}, []string{"Connections", "-1"}},
 		"Reaper.Every negative": {
 			rowlock.Config{Reaper: rowlock.ReaperConfig{Every: -1}}, []string{"Reaper.Every", "-1ns"},
 		},
@@ -271,14 +271,14 @@ func FuzzConfig(f *testing.F) {
 	f.Add(int64(math.MaxInt64), int64(1), int64(1), int64(0), int64(0), int64(math.MaxInt64), int64(-1), math.MaxInt, math.MaxInt, uint8(7), "web\t1")
 	f.Add(int64(time.Second), int64(time.Second), int64(-1), int64(time.Minute), int64(1), int64(1), int64(1), -1, -1, uint8(255), "\xff")
 	e := testdb.Kinds[0].Open(f)
-	f.Fuzz(func(t *testing.T, ttl, margin, every, hold, idle, poll, evict int64, handOvers, lanes int, flags uint8, identity string) {
+	f.Fuzz(func(t *testing.T, ttl, margin, every, hold, idle, poll, evict int64, handOvers, connections int, flags uint8, identity string) {
 		cfg := &rowlock.Config{
 			TTL: time.Duration(ttl), Margin: time.Duration(margin), RenewEvery: time.Duration(every),
 			MaxHold: time.Duration(hold), MaxIdle: time.Duration(idle), PollMin: time.Duration(poll), EvictAfter: time.Duration(evict),
-			PollMax: time.Duration(evict), WatchEvery: time.Duration(idle), HandOvers: handOvers, Lanes: lanes, Identity: identity,
+			PollMax: time.Duration(evict), WatchEvery: time.Duration(idle), HandOvers: handOvers, Connections: connections, Identity: identity,
 			Strategy: rowlock.Strategy(flags & 3), Hints: rowlock.Hints(flags >> 2 & 3), Fair: flags&16 != 0,
 			Reaper: rowlock.ReaperConfig{Every: time.Duration(evict), Retention: time.Duration(hold), Batch: handOvers},
-			Trace:  rowlock.TraceConfig{On: flags&32 != 0, Retention: time.Duration(hold), LongWait: time.Duration(every), Buffer: lanes},
+			Trace:  rowlock.TraceConfig{On: flags&32 != 0, Retention: time.Duration(hold), LongWait: time.Duration(every), Buffer: connections},
 			Logger: slog.New(slog.DiscardHandler),
 		}
 		var before, after int

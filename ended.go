@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -65,7 +65,7 @@ func (h *hold) left() {
 	}
 	go func() {
 		defer h.k.calls.Leave()
-		within := min(seam.Timeout, time.Until(h.k.dog.Deadline(&h.lease)))
+		within := min(adapter.Timeout, time.Until(h.k.dog.Deadline(&h.lease)))
 		ctx, cancel := context.WithTimeout(&h.ctx, within)
 		defer cancel()
 		cause := ErrUnlocked
@@ -89,7 +89,7 @@ func (h *hold) over(cause error) {
 	}
 	h.k.remove(h)
 	h.k.queue.Wake(h.lease.Key) // the row is free
-	if h.doubtful {             // a copy of the granting request may come after the transaction
+	if h.uncertain {            // a copy of the granting request may come after the transaction
 		h.k.orphans.AddLeases(h.id())
 	}
 	h.released(context.Context(nil)) // no caller: the end of a transaction is noticed

@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/observe"
 	"github.com/rowlockdb/rowlock/internal/queue"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
@@ -49,7 +49,7 @@ type terms struct {
 	note          string // as it is stored
 	slot          bool   // of a limit
 	slotOf        int64  // the generation of its limit, or 0
-	doubtful      bool   // a copy of the granting request may still be under way at the server
+	uncertain     bool   // a copy of the granting request may still be under way at the server
 }
 
 // id is the lease, which Downgrade changes.
@@ -88,7 +88,7 @@ func (h *hold) where() string {
 // up.
 type keeper struct {
 	cfg     Config
-	store   *seam.Store
+	store   *adapter.Store
 	tables  any // compares equal for clients on the same tables
 	tx      sqlstore.Transactions
 	dog     *watchdog.Watchdog

@@ -227,10 +227,10 @@ type Stats struct {
 	// Traced counts the events that Config.Trace has written, and TraceDropped those that are missing.
 	Traced, TraceDropped int64
 
-	// LanesOpen is a gauge of the connections that the store has open, and LanesBusy of those that
-	// run something now. These and the following are 0 if the store keeps none. Of clients
+	// ConnectionsOpen is a gauge of the connections that the store has open, and ConnectionsBusy of
+	// those that run something now. These and the following are 0 if the store keeps none. Of clients
 	// that share a store each shows what all of them do.
-	LanesOpen, LanesBusy int64
+	ConnectionsOpen, ConnectionsBusy int64
 	// Batches counts how often one of them took what was pending, and Requests what was taken:
 	// Requests divided by Batches is the mean size of a batch. Statements counts what was sent for
 	// them, without BEGIN, COMMIT and ROLLBACK. Transactions of the application, as in Fence, are

@@ -40,7 +40,7 @@ type Table interface {
 }
 
 // OpenTable returns the store on the tables in db, checked as by Open, for New. Of cfg it uses TTL,
-// Strategy, Lanes, EvictAfter, RequireSync, DurableRelease and Logger. It takes 15 s at most.
+// Strategy, Connections, EvictAfter, RequireSync, DurableRelease and Logger. It takes 15 s at most.
 func OpenTable(db DB, d dialect.Dialect, cfg *Config) (Table, error) {
 	return OpenTableContext(context.Background(), db, d, cfg)
 }
@@ -60,9 +60,9 @@ func OpenTableContext(
 	return store, nil
 }
 
-// Open returns a client on the tables in db. It takes Config.Lanes connections of the pool for
-// itself, checks that the server and the tables can be trusted with locks, and runs every kind of
-// statement once. With Config.RequireSync it also checks that a commit waits for a replica. It
+// Open returns a client on the tables in db. It takes Config.Connections connections of the pool
+// for itself, checks that the server and the tables can be trusted with locks, and runs every kind
+// of statement once. With Config.RequireSync it also checks that a commit waits for a replica. It
 // creates nothing: schema.Migrate makes the tables, or your own migration tool. It takes 15 s at
 // most, even if the server does not answer.
 func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
@@ -111,16 +111,16 @@ func openTable(
 	d := sqlstore.Of(public).IdentifiedAs(full.Identity)
 	limit := db.Stats().MaxOpenConnections
 	// At least two, so that renewals do not wait behind all other statements.
-	lanes, err := conn.Count(full.Lanes, conn.Merging, d.Lanes(), limit, 2)
+	connections, err := conn.Count(full.Connections, conn.Merging, d.Connections(), limit, 2)
 	if err != nil {
 		return nil, err
 	}
 	store, facts, err := table.Open(ctx, db, d, table.Options{
-		Lanes: lanes, Strategy: full.Strategy, Limit: full.TTL, Evicts: full.EvictAfter > 0,
+		Connections: connections, Strategy: full.Strategy, Limit: full.TTL, Evicts: full.EvictAfter > 0,
 		Timeout:     min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
 		RequireSync: full.RequireSync, Relax: !full.DurableRelease,
-		Hints:      limit == 0 || limit > lanes+d.HintConnections(), // the application needs one
-		TraceNeeds: traceNeeds(limit, lanes, d),
+		Hints:      limit == 0 || limit > connections+d.HintConnections(), // the application needs one
+		TraceNeeds: traceNeeds(limit, connections, d),
 		Began:      eraTeller(full.Logger, d),
 	})
 	if err != nil {
@@ -145,10 +145,10 @@ func eraTeller(logger *slog.Logger, d *sqlstore.Dialect) func(start Token) {
 	}
 }
 
-// traceNeeds is how many connections a pool must have for the lanes, the hints, the trace and the
-// application. It is 0 if limit is enough.
-func traceNeeds(limit, lanes int, d *sqlstore.Dialect) int {
-	needs := lanes + 2
+// traceNeeds is how many connections a pool must have for the pinned connections, the hints, the
+// trace and the application. It is 0 if limit is enough.
+func traceNeeds(limit, connections int, d *sqlstore.Dialect) int {
+	needs := connections + 2
 	if d.Listener != nil {
 		needs += d.HintConnections()
 	}

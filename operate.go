@@ -149,7 +149,7 @@ const (
 //
 // A slow reader delays no other call. The last event of each key waits for it, of up to 4,096
 // keys, and Event.Skipped counts those that it did not get. An error says that a listing has
-// failed, and the iteration goes on; break out of it if you wish. An error beside an Event with a
+// failed, and the iteration goes on; break out of it if you intent. An error beside an Event with a
 // Key says that the row of that key cannot be read, once until it can be: it wraps ErrCorrupt.
 //
 // All that a client watches is one listing, however many calls there are, with one statement for
@@ -198,7 +198,7 @@ type (
 // different tokens, the one with the lower token was first.
 //
 // What it lists is for people, and permits nothing. A timeline reads as many rows as a page has,
-// and a Prefix as many as lie between, on a connection of the pool beside Lanes. It returns
+// and a Prefix as many as lie between, on a connection of the pool beside Connections. It returns
 // ErrPool if the pool has none to spare, ErrPrivilege if this user may not read the tables of the
 // trace or of forced releases, and an error that names the cure if a reading takes longer than 4 s.
 func (c *Client) Trace(ctx context.Context, f TraceFilter) ([]TraceEvent, error) {

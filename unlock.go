@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/queue"
-	"github.com/rowlockdb/rowlock/internal/seam"
 )
 
 // Unlock releases the lock and ends its context with ErrUnlocked. It works with a canceled ctx, as
@@ -99,8 +99,7 @@ func (l *Lock) close(minHold bool) (due bool, err error) {
 // One that has ended before is no news, but its key may still be locked.
 func (l *Lock) leak() {
 	h := l.h
-	// A bubble of testing/synctest, whose clock begins in 2000, forbids others to touch its
-	// channels.
+	// A bubble of testing/synctest, whose clock begins in 2000, forbids others to touch its channels.
 	if h.since.Year() < 2020 {
 		return
 	}
@@ -226,7 +225,7 @@ func (p *parting) claim(minHold, open bool) (i queue.Release, to place) {
 	i.Fenced, i.Left = h.k.dog.InTx(&h.lease)
 	i.Left = i.Left || i.Freed
 	i.Open = tx != nil && isOpen(tx)
-	i.Doubtful, i.Slot = h.doubtful, h.slot
+	i.Unknown, i.Slot = h.uncertain, h.slot
 	if minHold && h.minHold > 0 {
 		i.Keep = h.rest()
 	}
@@ -289,7 +288,7 @@ func awaitAnswers(ctx context.Context, parts []parting) {
 
 // downgradeGrace is how long what ends a lock waits for a Downgrade that is under way. The end of
 // the lock has ended that call's ctx.
-const downgradeGrace = seam.Timeout / 4
+const downgradeGrace = adapter.Timeout / 4
 
 // isOpen reports whether tx, which was the last to fence the lock, is certainly open. It sends
 // nothing: a *sql.Tx, and what embeds one, knows by itself whether Commit or Rollback was called.

@@ -6,19 +6,19 @@ import (
 	"strconv"
 )
 
-// connections compares the pool and its lanes with what the server has.
+// connections compares the pool and its pinned connections with what the server has.
 func connections(ctx context.Context, x *examiner) (f Finding, err error) {
 	pool := x.pool.Stats()
 	f.saw("MaxOpenConns of the pool", pool.MaxOpenConnections, "db.Stats")
-	f.saw("lanes", x.o.Lanes, "the options of the examination")
-	needs := x.o.Lanes + 1
+	f.saw("connections", x.o.Connections, "the options of the examination")
+	needs := x.o.Connections + 1
 	if n := pool.MaxOpenConnections; n > 0 && n < needs {
 		severity := Warning
 		if n < min(needs, 3) {
 			severity = Critical
 		}
 		f.raise(severity, fmt.Sprintf("the pool allows %d connections, of which a client keeps up to %d: "+
-			"transactions of the application wait for the rest", n, x.o.Lanes),
+			"transactions of the application wait for the rest", n, x.o.Connections),
 			fmt.Sprintf("db.SetMaxOpenConns(%d), or more", needs))
 	}
 	if pool.WaitCount > 0 && pool.MaxOpenConnections > 0 && pool.InUse >= pool.MaxOpenConnections {

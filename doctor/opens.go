@@ -17,7 +17,7 @@ func opens(ctx context.Context, x *examiner) (f Finding, err error) {
 	x.leave() // the pool may have no connection to spare
 	strategy := sqlstore.Update
 	s, facts, err := table.Open(ctx, x.pool, x.d, table.Options{
-		Lanes: 1, Strategy: strategy, Timeout: x.o.Limit, Limit: x.o.Limit,
+		Connections: 1, Strategy: strategy, Timeout: x.o.Limit, Limit: x.o.Limit,
 	})
 	if !isnil.Value(s) && err == nil {
 		err = s.Close()

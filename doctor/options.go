@@ -16,9 +16,10 @@ type Options struct {
 	Limit time.Duration
 	// ClockFor is how long the server's clock is watched for its drift; 0 means 1 s.
 	ClockFor time.Duration
-	// TTL and Lanes are those of the clients' Config; 0 means its defaults, 30 s and 3 (SQLite: 1).
-	TTL   time.Duration
-	Lanes int
+	// TTL and Connections are those of the clients' Config; 0 means its defaults, 30 s and 3 (SQLite:
+	// 1).
+	TTL         time.Duration
+	Connections int
 	// Retention is that of the clients' Config.Reaper; 0 means 1 h.
 	Retention time.Duration
 	// OldTransaction is the age from which an open transaction is reported; 0 means 10 min.
@@ -32,7 +33,7 @@ func (o *Options) filled(oneWriter bool) (Options, error) {
 	}
 	for name, d := range map[string]time.Duration{
 		"Limit": out.Limit, "ClockFor": out.ClockFor, "TTL": out.TTL, "Retention": out.Retention,
-		"OldTransaction": out.OldTransaction, "Lanes": time.Duration(out.Lanes),
+		"OldTransaction": out.OldTransaction, "Connections": time.Duration(out.Connections),
 	} {
 		if d < 0 {
 			return out, fmt.Errorf("%w: doctor: Options.%s is negative; leave it 0 for the default",
@@ -44,10 +45,10 @@ func (o *Options) filled(oneWriter bool) (Options, error) {
 	out.TTL = cmp.Or(out.TTL, 30*time.Second)
 	out.Retention = cmp.Or(out.Retention, time.Hour)
 	out.OldTransaction = cmp.Or(out.OldTransaction, 10*time.Minute)
-	lanes := 3
+	connections := 3
 	if oneWriter {
-		lanes = 1
+		connections = 1
 	}
-	out.Lanes = cmp.Or(out.Lanes, lanes)
+	out.Connections = cmp.Or(out.Connections, connections)
 	return out, nil
 }

@@ -37,7 +37,7 @@ func pooler(ctx context.Context, x *examiner) (f Finding, err error) {
 	switch {
 	case meets && !pooled:
 		f.raise(Critical, "the pool leads through a pooler in transaction mode, where the settings and "+
-			"prepared statements of lanes would get into the sessions of other clients: Open refuses it",
+			"prepared statements of pinned connections would get into the sessions of other clients: Open refuses it",
 			aroundPooler)
 	case meets:
 		f.raise(Info, "the pool leads through a pooler in transaction mode: "+works)

@@ -106,7 +106,7 @@ func (s scene) recordChain(by lease.Party, c lease.Caller) {
 	s.Helper()
 	c.ID, c.Waited = lease.NewOwner(), time.Second
 	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect, table.Options{
-		Lanes: max(1, s.Env.Dialect.Lanes()), Timeout: servertest.Patience,
+		Connections: max(1, s.Env.Dialect.Connections()), Timeout: servertest.Patience,
 	})
 	s.OK(err)
 	defer store.Close()

@@ -50,7 +50,7 @@ var limitsOfPostgres = []limit{
 			"so long loses its connection, and is rolled back",
 	},
 	{
-		"idle_session_timeout", time.Minute, "idle lanes lose their connection, and the next call or " +
+		"idle_session_timeout", time.Minute, "idle pinned connections lose their connection, and the next call or " +
 			"renewal connects anew",
 	},
 	{
@@ -80,7 +80,7 @@ func (x *examiner) timeoutsOfMySQL(f *Finding) {
 		"so long loses its connection, and is rolled back")
 	x.seconds(f, "idle_write_transaction_timeout", 4, Warning, "a fenced transaction that works "+
 		"elsewhere for so long loses its connection, and is rolled back")
-	x.seconds(f, "wait_timeout", 60, Warning, "idle lanes lose their connection, and the next call or "+
+	x.seconds(f, "wait_timeout", 60, Warning, "idle pinned connections lose their connection, and the next call or "+
 		"renewal connects anew")
 	x.seconds(f, "innodb_lock_wait_timeout", 1, Warning, "a fence that waits for another transaction "+
 		"ends with error 1205")

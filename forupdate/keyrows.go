@@ -11,7 +11,7 @@ import (
 )
 
 // keyRows are the rows of rowlock_hold, which have no data and exist to be locked. Statements on
-// them go down a store's lanes.
+// them go down a store's pinned connections.
 type keyRows struct {
 	rows *table.Store
 	d    *sqlstore.Dialect
@@ -29,7 +29,7 @@ func (k keyRows) drop(ctx context.Context, keys []string) (int64, error) {
 }
 
 func (k keyRows) change(ctx context.Context, verb, key, section string, args ...any) (n int64, err error) {
-	err = k.rows.OnLane(ctx, verb, key, func(ctx context.Context, session *conn.Session) error {
+	err = k.rows.OnPinned(ctx, verb, key, func(ctx context.Context, session *conn.Session) error {
 		res, err := session.Exec(ctx, k.d.Text(section), args...)
 		if err == nil {
 			n, err = res.RowsAffected()
@@ -49,7 +49,7 @@ func (k keyRows) free(ctx context.Context, keys []string) (map[string]bool, erro
 		return nil, nil
 	}
 	var free map[string]bool
-	err := k.rows.OnLane(ctx, "inspect", keys[0], func(ctx context.Context, session *conn.Session) error {
+	err := k.rows.OnPinned(ctx, "inspect", keys[0], func(ctx context.Context, session *conn.Session) error {
 		free = make(map[string]bool)
 		return session.Query(ctx, k.d.Text("hold-free"), []any{k.d.List(keys)}, func(row conn.Columns) error {
 			var key []byte
@@ -94,7 +94,7 @@ func (k keyRows) page(
 	}
 	var lines []line
 	args := []any{after, pageRows, conn.Micros(retention), pageRows}
-	err = k.rows.OnLane(ctx, "sweep", "", func(ctx context.Context, session *conn.Session) error {
+	err = k.rows.OnPinned(ctx, "sweep", "", func(ctx context.Context, session *conn.Session) error {
 		lines = nil
 		return session.Query(ctx, k.d.Text("hold-dead"), args, func(row conn.Columns) error {
 			var l line

@@ -75,7 +75,7 @@ func NewLockerContext(
 	}
 	defer cancel()
 	rows, facts, err := table.Open(ctx, db, of.Serving(sqlstore.ForUpdate), table.Options{
-		Lanes: 1, Timeout: statementTimeout,
+		Connections: 1, Timeout: statementTimeout,
 	})
 	if err != nil {
 		return nil, err

@@ -126,7 +126,7 @@ func (l *Locker) asSeenIn(ctx context.Context, tx Tx, r request) (request, error
 
 func (l *Locker) lookOutside(ctx context.Context, r request) (map[string]bool, error) {
 	var seen map[string]bool
-	err := l.rows.OnLane(ctx, r.what, "", func(ctx context.Context, s *conn.Session) (err error) {
+	err := l.rows.OnPinned(ctx, r.what, "", func(ctx context.Context, s *conn.Session) (err error) {
 		seen, err = l.query(ctx, s.Conn(), r.keys, sqlstore.In(r.table, r.column, len(r.keys)))
 		return err
 	})
@@ -168,8 +168,7 @@ func (l *Locker) rowsRequest(
 	if len(distinct) == 0 {
 		return r, fmt.Errorf("%w: no row of %s to lock", lease.ErrInvalidKey, rows.Table)
 	}
-	// The column is named with its table, because SQLite takes an unknown column alone for a
-	// string.
+	// The column is named with its table, because SQLite takes an unknown column alone for a string.
 	slices.SortFunc(distinct, func(a, b any) int {
 		return strings.Compare(ownrows.Text(a), ownrows.Text(b))
 	})

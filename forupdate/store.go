@@ -20,7 +20,7 @@ type DB = dialect.DB
 const (
 	openTimeout      = 15 * time.Second
 	statementTimeout = 5 * time.Second
-	lanes            = 4
+	connections      = 4
 )
 
 // Store keeps locks as transactions that stay open. It is safe for concurrent use.
@@ -74,10 +74,10 @@ func NewContext(
 			"transaction", lease.ErrUnsupported, d.Name())
 	}
 	limit := db.Stats().MaxOpenConnections
-	if limit > 0 && limit < o.connections+lanes+1 {
+	if limit > 0 && limit < o.connections+connections+1 {
 		return nil, fmt.Errorf("%w: MaxOpenConns (%d) must be at least %d: %d for held locks (forupdate.Connections), "+
 			"%d for statements, and one for the application; raise it, or hold fewer",
-			lease.ErrPool, limit, o.connections+lanes+1, o.connections, lanes)
+			lease.ErrPool, limit, o.connections+connections+1, o.connections, connections)
 	}
 	ctx, cancel, err := sqlstore.Opening(ctx, "forupdate.NewContext", openTimeout)
 	if err != nil {
@@ -86,8 +86,8 @@ func NewContext(
 	defer cancel()
 	of = of.At(lease.PlacementTransaction).Serving(sqlstore.ForUpdate)
 	rows, facts, err := table.Open(ctx, db, of, table.Options{
-		Lanes: lanes, Timeout: statementTimeout,
-		Hints: limit == 0 || limit > o.connections+lanes+of.HintConnections(),
+		Connections: connections, Timeout: statementTimeout,
+		Hints: limit == 0 || limit > o.connections+connections+of.HintConnections(),
 	})
 	if err != nil {
 		return nil, err

@@ -29,9 +29,9 @@ func run(ctx context.Context, on *conn.Session, op *op) error { return op.Body(c
 
 // server runs the statements of latches on its connections.
 type server struct {
-	d     *sqlstore.Dialect
-	lanes *conn.Set[task]
-	kept  time.Duration // Config.Keep
+	d           *sqlstore.Dialect
+	connections *conn.Set[task]
+	kept        time.Duration // Config.Keep
 }
 
 // good reports whether the connection that returned an error can be used again.
@@ -40,8 +40,8 @@ func (s *server) good(err error) bool { return sqlstore.Judge(s.d, err).Class.Go
 // write runs f until it was acknowledged, if it can be: every write here is idempotent, so that a
 // repetition resolves an unknown outcome. Otherwise the error wraps lease.ErrUnknown.
 func (s *server) write(ctx context.Context, verb, name string, f task) error {
-	doubtful, err := s.ask(ctx, verb, name, conn.Release, f)
-	if doubtful && !errors.Is(err, lease.ErrUnknown) {
+	uncertain, err := s.ask(ctx, verb, name, conn.Release, f)
+	if uncertain && !errors.Is(err, lease.ErrUnknown) {
 		err = oneline.Join(lease.ErrUnknown, err)
 	}
 	return err
@@ -55,13 +55,13 @@ func (s *server) read(ctx context.Context, verb, name string, f task) error {
 
 // ask reports whether a try had an unknown outcome and no later one was acknowledged.
 func (s *server) ask(ctx context.Context, verb, name string, kind conn.Kind, f task) (
-	doubtful bool, _ error,
+	uncertain bool, _ error,
 ) {
 	until := time.Now().Add(patience)
 	for pauses := retry.Pauses(); ; {
 		op := conn.NewOp(kind, f, run)
 		op.Alone, op.Until = true, until
-		err := s.lanes.Do(ctx, op)
+		err := s.connections.Do(ctx, op)
 		final := err != nil
 		if err == nil {
 			err = op.Err
@@ -71,16 +71,16 @@ func (s *server) ask(ctx context.Context, verb, name string, kind conn.Kind, f t
 		}
 		class := sqlstore.Judge(s.d, err).Class
 		if final {
-			doubtful = doubtful || errors.Is(err, conn.ErrOrphaned)
+			uncertain = uncertain || errors.Is(err, conn.ErrOrphaned)
 		} else {
-			doubtful = doubtful || class == sqlstore.Unknown
+			uncertain = uncertain || class == sqlstore.Unknown
 		}
 		if final || !class.Retry() || time.Now().After(until) || !retry.Sleep(ctx, pauses.NextBackOff()) {
 			err = s.explain(verb, name, err)
 			if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 				err = oneline.Join(err, ctx.Err())
 			}
-			return doubtful, err
+			return uncertain, err
 		}
 	}
 }

@@ -26,8 +26,9 @@ type Config struct {
 	// Poll is the longest time between two polls of a latch that the process waits for; 0 means
 	// 250 ms. The first pauses are shorter. All waiters of a latch in a process share one poll.
 	Poll time.Duration
-	// Lanes is how many connections to keep; 0 means 4, or 1 on SQLite, or fewer of a small pool.
-	Lanes int
+	// Connections is how many connections to keep; 0 means 4, or 1 on SQLite, or fewer of a small
+	// pool.
+	Connections int
 	// NoHints has Await poll, and no process announce that a latch is open. Only PostgreSQL has
 	// notifications. They need a connection to listen on while the process waits.
 	NoHints bool
@@ -40,10 +41,10 @@ type Config struct {
 }
 
 const (
-	usualLanes = 4
-	leastTime  = 10 * time.Millisecond
-	mostTime   = 100 * 365 * 24 * time.Hour
-	mostAlive  = 24 * time.Hour
+	usualConnections = 4
+	leastTime        = 10 * time.Millisecond
+	mostTime         = 100 * 365 * 24 * time.Hour
+	mostAlive        = 24 * time.Hour
 )
 
 func (c *Config) withDefaults() Config {
@@ -67,8 +68,8 @@ func (c Config) check() error {
 		return fmt.Errorf("%w: Alive is %s: it must be between 1s and %s", lease.ErrConfig, c.Alive, mostAlive)
 	case c.Poll < leastTime || c.Poll > time.Minute:
 		return fmt.Errorf("%w: Poll is %s: it must be between %s and 1m", lease.ErrConfig, c.Poll, leastTime)
-	case c.Lanes < 0:
-		return fmt.Errorf("%w: Lanes is %d: it must be 1 or more, or 0 for the default", lease.ErrConfig, c.Lanes)
+	case c.Connections < 0:
+		return fmt.Errorf("%w: Connections is %d: it must be 1 or more, or 0 for the default", lease.ErrConfig, c.Connections)
 	case c.Sweep > mostTime:
 		return fmt.Errorf("%w: Sweep is %s: it must be at most 100 years; for no background, make it negative",
 			lease.ErrConfig, c.Sweep)

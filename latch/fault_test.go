@@ -17,7 +17,7 @@ func TestALostAnswerIsResolvedByRepetition(t *testing.T) {
 		db, err := faultdb.Open(r.Driver, r.Source, faultdb.Any(log, faults))
 		ok(t, err)
 		defer db.Close()
-		s, clean := r.open(t, db, latch.Config{Sweep: -1, Lanes: 1, NoHints: true}), r.process(t)
+		s, clean := r.open(t, db, latch.Config{Sweep: -1, Connections: 1, NoHints: true}), r.process(t)
 		whole := func(name string) error {
 			l, err := s.Open(t.Context(), name, 2)
 			if err == nil {
@@ -66,7 +66,7 @@ func TestACountWhoseAnswerNeverComesIsUnknown(t *testing.T) {
 		db, err := faultdb.Open(r.Driver, r.Source, faults)
 		ok(t, err)
 		defer db.Close()
-		s := r.open(t, db, latch.Config{Sweep: -1, Lanes: 1, NoHints: true})
+		s := r.open(t, db, latch.Config{Sweep: -1, Connections: 1, NoHints: true})
 		l := opened(t, s, "l", 2)
 		faults.Set(faultdb.Always(faultdb.LoseReply()))
 		ctx, cancel := briefly(t)

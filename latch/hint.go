@@ -46,7 +46,7 @@ const gather = 5 * time.Millisecond
 func (h *hints) open(s *Latches, db dialect.DB, limit int) {
 	h.s, h.news = s, make(map[lease.Owner]item)
 	h.off = s.cfg.NoHints || s.d.Listener == nil
-	if limit == 0 || limit > s.cfg.Lanes+1 {
+	if limit == 0 || limit > s.cfg.Connections+1 {
 		h.pool = db
 	}
 }

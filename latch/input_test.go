@@ -66,7 +66,7 @@ func TestNewRefusesWhatItCannotUse(t *testing.T) {
 			"Keep":        second(latch.New(r.DB, r.Dialect, &latch.Config{Keep: 1})),
 			"Alive":       second(latch.New(r.DB, r.Dialect, &latch.Config{Alive: time.Millisecond})),
 			"Poll":        second(latch.New(r.DB, r.Dialect, &latch.Config{Poll: time.Hour})),
-			"Lanes":       second(latch.New(r.DB, r.Dialect, &latch.Config{Lanes: -1})),
+			"Connections": second(latch.New(r.DB, r.Dialect, &latch.Config{Connections: -1})),
 			"Sweep":       second(latch.New(r.DB, r.Dialect, &latch.Config{Sweep: 1 << 62})),
 			"nil context": second(latch.NewContext(noContext, r.DB, r.Dialect, nil)),
 		} {

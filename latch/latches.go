@@ -36,9 +36,9 @@ type Latches struct {
 // openTimeout bounds New.
 const openTimeout = 30 * time.Second
 
-// New returns Latches on db, of which it keeps Config.Lanes connections until Close. It refuses a
-// database that would forget a count, missing tables and missing rights, which it names all at
-// once. It takes 30 s at most.
+// New returns Latches on db, of which it keeps Config.Connections connections until Close. It
+// refuses a database that would forget a count, missing tables and missing rights, which it names
+// all at once. It takes 30 s at most.
 func New(db dialect.DB, d dialect.Dialect, cfg *Config) (*Latches, error) {
 	return NewContext(context.Background(), db, d, cfg)
 }
@@ -56,7 +56,7 @@ func NewContext(ctx context.Context, db dialect.DB, d dialect.Dialect, cfg *Conf
 		return nil, err
 	}
 	limit := db.Stats().MaxOpenConnections
-	s.cfg.Lanes, err = conn.Count(s.cfg.Lanes, usualLanes, of.Lanes(), limit, 1)
+	s.cfg.Connections, err = conn.Count(s.cfg.Connections, usualConnections, of.Connections(), limit, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func NewContext(ctx context.Context, db dialect.DB, d dialect.Dialect, cfg *Conf
 	return s, nil
 }
 
-// open probes the server and the tables, and connects the lanes.
+// open probes the server and the tables, and connects the pinned connections.
 func (s *Latches) open(ctx context.Context, db dialect.DB) error {
 	located, err := s.d.Located(ctx, db)
 	if err != nil {
@@ -87,15 +87,15 @@ func (s *Latches) open(ctx context.Context, db dialect.DB) error {
 		s.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
 	}
 	tell.Of(s.cfg.Logger).Flush(time.Second)
-	s.lanes, err = conn.Open(ctx, conn.Config[task]{
-		DB: db, Conns: s.cfg.Lanes, Timeout: timeout, Setup: s.d.Setup, Good: s.good,
+	s.connections, err = conn.Open(ctx, conn.Config[task]{
+		DB: db, Conns: s.cfg.Connections, Timeout: timeout, Setup: s.d.Setup, Good: s.good,
 		ReadOnly: s.d.ReadOnly,
 	})
 	if err != nil {
 		return s.explain("connect", "", conn.NotSent{Err: err})
 	}
 	if err := s.rehearse(ctx); err != nil {
-		s.lanes.Close()
+		s.connections.Close()
 		return err
 	}
 	return nil
@@ -176,7 +176,7 @@ func (s *Latches) Close() error {
 	s.stop()
 	s.closing.Unlock()
 	s.wg.Wait()
-	s.lanes.Close()
+	s.connections.Close()
 	tell.Of(s.cfg.Logger).Stop(time.Second)
 	return nil
 }

@@ -195,7 +195,7 @@ func TestHistoriesAreThoseOfALatch(t *testing.T) {
 		for round := range uint64(6) {
 			db, err := faultdb.Open(r.Driver, r.Source, faultdb.Randomly(0.03*float64(round%2), seed+round, faultdb.LoseReply()))
 			ok(t, err)
-			cfg := latch.Config{Sweep: -1, Lanes: 1, NoHints: true}
+			cfg := latch.Config{Sweep: -1, Connections: 1, NoHints: true}
 			s := []*latch.Latches{r.tryOpen(t, db, cfg), r.process(t), r.process(t)}
 			h := &history{lossy: round%2 > 0}
 			result := h.run(t, s, 30, seed+round)

@@ -36,7 +36,7 @@ func (r *rig) open(tb testing.TB, db dialect.DB, cfg latch.Config) *latch.Latche
 // process returns Latches as another process would have them, without a background.
 func (r *rig) process(tb testing.TB) *latch.Latches {
 	tb.Helper()
-	return r.open(tb, r.Pool(tb), latch.Config{Sweep: -1, Lanes: 1})
+	return r.open(tb, r.Pool(tb), latch.Config{Sweep: -1, Connections: 1})
 }
 
 func opened(tb testing.TB, s *latch.Latches, name string, parties int) *latch.Latch {

@@ -17,15 +17,15 @@ func TestAThousandPartiesCountDown(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		const parties, at = 1000, 32
 		db := r.Pool(t)
-		lanes := 4
+		connections := 4
 		if r.Name == "sqlite" {
-			lanes = 1
+			connections = 1
 		}
-		db.SetMaxIdleConns(lanes)
+		db.SetMaxIdleConns(connections)
 		raw := r.Pool(t)
-		raw.SetMaxOpenConns(lanes)
-		raw.SetMaxIdleConns(lanes)
-		s := r.open(t, db, latch.Config{Sweep: -1, Lanes: lanes})
+		raw.SetMaxOpenConns(connections)
+		raw.SetMaxIdleConns(connections)
+		s := r.open(t, db, latch.Config{Sweep: -1, Connections: connections})
 		r.Exec(t, `CREATE TABLE `+r.raw()+` AS SELECT * FROM {rowlock_party} WHERE 1 = 0`)
 		defer r.Exec(t, `DROP TABLE `+r.raw())
 		r.Exec(t, `CREATE UNIQUE INDEX `+r.raw()+`_key ON `+r.raw()+` (id, phase, party)`)
@@ -80,7 +80,7 @@ func TestWhatAThousandPartiesAndWaitersCost(t *testing.T) {
 		db, err := faultdb.Open(r.Driver, r.Source, log)
 		ok(t, err)
 		defer db.Close()
-		s := r.open(t, db, latch.Config{Sweep: -1, Lanes: 1, NoHints: true, Poll: 100 * time.Millisecond})
+		s := r.open(t, db, latch.Config{Sweep: -1, Connections: 1, NoHints: true, Poll: 100 * time.Millisecond})
 		l := opened(t, s, "l", 50)
 		executed := func() (n int) {
 			for _, op := range log.Ops() {

@@ -20,7 +20,7 @@
 //   - To sweep is to remove the rows of dead leases: released ones, and expired ones. A floor, the
 //     lower bound of new tokens in a bucket of keys, keeps tokens growing over a sweep: a key whose
 //     row is gone begins above the floor of its [Bucket].
-//   - A reader group, or team, is the readers that share a key; see [Sharer]. A [Caller] is the
+//   - A reader group is the readers that share a key; see [Sharer]. A [Caller] is the
 //     calls that share a context and the locks that it carries.
 //   - The [Record.Placement] of a key is where it is locked: in its row, in an open transaction,
 //     or in a cluster. An epoch is a period in which a key has one placement. Tokens begin with

@@ -75,10 +75,10 @@ type Acquired struct {
 	Token   Token
 	// Holder describes the present holder if Granted is false.
 	Holder Holder
-	// Doubtful says that an earlier try of this very request had an unknown outcome. A delayed copy
+	// Unknown says that an earlier try of this very request had an unknown outcome. A delayed copy
 	// of it may still run at the server for a moment, so the caller releases the owner once more
 	// after its own release.
-	Doubtful bool
+	Unknown bool
 	// Locked says that the key was not granted because another transaction has locked its row. A
 	// caller that has sent this very request before must treat its outcome as unknown: that
 	// transaction may be the earlier copy, which is granted when it commits. For the first request
@@ -98,9 +98,8 @@ type Acquired struct {
 type Holder struct {
 	// Note is as in the request that was granted: see [SplitNote].
 	Note string
-	// Remaining is the time to expiry by the store's clock. Zero says that the lease has expired,
-	// but its row is locked by another transaction: the last holder's, or another taker's. Ask
-	// again soon.
+	// Remaining is the time to expiry by the store's clock. Zero says that the lease has expired, but
+	// its row is locked by another transaction: the last holder's, or another taker's. Ask again soon.
 	Remaining time.Duration
 	// Shared says that readers hold the key; see [Sharer]. Note and Remaining are those of the
 	// member that lives longest.
@@ -195,9 +194,9 @@ type Record struct {
 	// Placement is PlacementTable or PlacementTransaction; another value names the cluster that the
 	// key has moved to.
 	Placement int
-	// Members is how many hold a key that is Shared, and Wished that a wish refuses new ones.
+	// Members is how many hold a key that is Shared, and Intent that an intent refuses new ones.
 	Members int
-	Wished  bool
+	Intent  bool
 	// Err says that the row has values that rowlock does not write: it wraps ErrCorrupt. Such a key
 	// counts as held. Key is right, and the other fields are what could be read of the row. A
 	// forced release repairs it.

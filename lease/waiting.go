@@ -20,11 +20,10 @@ type HandOver struct {
 // Passer is a Store that can hand a lease over in one change of its row, instead of a release and
 // an acquire.
 type Passer interface {
-	// HandOver grants each To if the row still names From, expired or not. Granted false says that
-	// it does not, or that the key's tokens have run out: nothing was changed, and Holder is empty.
-	// A repeated request returns the lease as it is. An item's error that is [ErrMoved] says that
-	// From was released and To was granted nothing, because the key is about to move
-	// elsewhere.
+	// HandOver grants each To if the row still names From, expired or not. Granted false says that it
+	// does not, or that the key's tokens have run out: nothing was changed, and Holder is empty. A
+	// repeated request returns the lease as it is. An item's error that is [ErrMoved] says that From
+	// was released and To was granted nothing, because the key is about to move elsewhere.
 	HandOver(ctx context.Context, items []HandOver) ([]Acquired, error)
 }
 
@@ -113,8 +112,8 @@ func (t Ticket) CheckPriority() error {
 	return nil
 }
 
-// Place is the position of a ticket.
-type Place struct {
+// QueuePosition is the position of a ticket.
+type QueuePosition struct {
 	// Granted says that the key was passed on to the waiter. Token and Remaining are its lease's.
 	// Otherwise Token is that of the key's last grant, or 0 if it is unknown.
 	Granted bool
@@ -130,8 +129,7 @@ type Place struct {
 	Note string
 	// Shared says that readers hold the key; see [Sharer].
 	Shared bool
-	// Missing says that the ticket does not exist, or has expired for want of a heartbeat: Join
-	// again.
+	// Missing says that the ticket does not exist, or has expired for want of a heartbeat: Join again.
 	Missing bool
 	// Err is set if this item alone failed. The other fields then mean nothing.
 	Err error
@@ -161,8 +159,8 @@ type Queue interface {
 	// Leave removes tickets. A missing ticket is no error. A lease that its waiter was granted
 	// meanwhile must be released like any other.
 	Leave(ctx context.Context, waiters []Lease) error
-	// Places returns the positions of tickets, each named by key and owner. It writes nothing.
-	Places(ctx context.Context, waiters []Lease) ([]Place, error)
+	// QueuePositions returns the positions of tickets, each named by key and owner. It writes nothing.
+	QueuePositions(ctx context.Context, waiters []Lease) ([]QueuePosition, error)
 	// Claim grants each free or expired key to its requester, unless another's live ticket is ahead
 	// of the requester's, or exists at all if the requester has none. It uses up the ticket. The
 	// answers are those of Acquire. A key that was passed to the requester meanwhile is granted,

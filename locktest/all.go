@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -29,7 +29,7 @@ var togetherProperties = []property{
 
 // canAll reports whether the store can do it, with the database under it.
 func canAll(s lease.Store) bool {
-	a, ok := seam.As[lease.AllAcquirer](s)
+	a, ok := adapter.As[lease.AllAcquirer](s)
 	if !ok {
 		return false
 	}
@@ -43,7 +43,7 @@ func canAll(s lease.Store) bool {
 
 func (r *rig) allAcquirer(s lease.Store) lease.AllAcquirer {
 	r.Helper()
-	a, ok := seam.As[lease.AllAcquirer](s)
+	a, ok := adapter.As[lease.AllAcquirer](s)
 	if !ok {
 		r.Skip(noAll)
 	}

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -70,7 +70,7 @@ func (r *rig) untilAll(s lease.Store, set []int) ([]lease.AcquireRequest, []leas
 	for i, account := range set {
 		keys[i] = fmt.Sprint("account", account)
 	}
-	all, _ := seam.As[lease.AllAcquirer](s)
+	all, _ := adapter.As[lease.AllAcquirer](s)
 	for r.ctx.Err() == nil && !r.Failed() {
 		reqs := requests(keys...)
 		answers, err := all.AcquireAll(r.ctx, reqs)
@@ -141,7 +141,7 @@ func allBeside(r *rig) {
 
 func (r *rig) oneSet(keys []string, granted, refused *atomic.Int64) {
 	reqs := requests(keys...)
-	all, _ := seam.As[lease.AllAcquirer](r.here)
+	all, _ := adapter.As[lease.AllAcquirer](r.here)
 	answers, err := all.AcquireAll(r.ctx, reqs)
 	if err != nil {
 		if !passes(err) {

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -30,7 +30,7 @@ var anyProperties = []property{
 
 // canAny reports whether the store can do it, with the database under it.
 func canAny(s lease.Store) bool {
-	a, ok := seam.As[lease.AnyAcquirer](s)
+	a, ok := adapter.As[lease.AnyAcquirer](s)
 	if !ok {
 		return false
 	}
@@ -47,7 +47,7 @@ const noAny = "the store does not acquire any of several keys"
 
 func (r *rig) anyAcquirer(s lease.Store) lease.AnyAcquirer {
 	r.Helper()
-	a, ok := seam.As[lease.AnyAcquirer](s)
+	a, ok := adapter.As[lease.AnyAcquirer](s)
 	if !ok {
 		r.Skip(noAny)
 	}
@@ -324,7 +324,7 @@ func (r *rig) untilAny(s lease.Store, order []int, n int) []lease.Lease {
 	for i, counter := range order {
 		keys[i] = fmt.Sprint("counter", counter)
 	}
-	some, _ := seam.As[lease.AnyAcquirer](s)
+	some, _ := adapter.As[lease.AnyAcquirer](s)
 	for r.ctx.Err() == nil && !r.Failed() {
 		reqs := requests(keys...)
 		answers, err := some.AcquireAny(r.ctx, reqs, n)

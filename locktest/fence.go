@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -19,7 +19,7 @@ var fenceProperties = []property{
 
 func (r *rig) fencer() lease.Fencer {
 	r.Helper()
-	f, ok := seam.As[lease.Fencer](r.here)
+	f, ok := adapter.As[lease.Fencer](r.here)
 	if !ok {
 		r.Skip("the store is not a lease.Fencer")
 	}

@@ -119,7 +119,8 @@ func (f *fencing) fenceShared(tx *memTx, l lease.Lease) error {
 	return nil
 }
 
-// Release leaves a team that a fence has, without its last member: its end skips a locked row.
+// Release leaves a reader group that a fence has, without its last member: its end skips a locked
+// row.
 func (f *fencing) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 	answers := make([]lease.Released, len(leases))
 	for i, l := range leases {
@@ -252,8 +253,8 @@ func fencingHarness(open func() lease.Store) Harness {
 		ExpireMember: func(_ testing.TB, s lease.Store, key string, owner lease.Owner) {
 			s.(based).base().ExpireMember(key, owner)
 		},
-		AgeWishes: func(_ testing.TB, s lease.Store, key string, by time.Duration) {
-			s.(based).base().AgeWishes(key, by)
+		AgeIntents: func(_ testing.TB, s lease.Store, key string, by time.Duration) {
+			s.(based).base().AgeIntents(key, by)
 		},
 		Begin:   func(_ testing.TB, s lease.Store) Tx { return s.(based).base().begin() },
 		Foreign: func(testing.TB) Tx { return newFencing().begin() },

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -28,7 +28,7 @@ var forceProperties = []property{
 
 func (r *rig) forcer() lease.ForceReleaser {
 	r.Helper()
-	s, ok := seam.As[lease.ForceReleaser](r.here)
+	s, ok := adapter.As[lease.ForceReleaser](r.here)
 	if !ok {
 		r.Skip("the store is not a lease.ForceReleaser")
 	}
@@ -116,7 +116,7 @@ func forceExpired(r *rig) {
 func forceMembers(r *rig) {
 	r.forcer()
 	r.sharer()
-	first := r.team("k")
+	first := r.group("k")
 	second := r.share("k")
 	if f := r.takeAway(first); f.Lease.Owner != lease.ReaderGroup(first.Token) {
 		r.Errorf("the record of a shared key names %+v", f.Lease)
@@ -203,7 +203,7 @@ func forceFree(r *rig) {
 
 func forceOnce(r *rig) {
 	here := r.forcer()
-	there, ok := seam.As[lease.ForceReleaser](r.there())
+	there, ok := adapter.As[lease.ForceReleaser](r.there())
 	if !ok {
 		there = here
 	}

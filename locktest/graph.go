@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -43,7 +43,7 @@ func (r *rig) graph() (here, there chains) {
 
 func (r *rig) graphAt(s lease.Store) chains {
 	r.Helper()
-	at, ok := seam.As[lease.Graph](s)
+	at, ok := adapter.As[lease.Graph](s)
 	if !ok {
 		r.Skip("the store is not a lease.Graph")
 	}

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -23,7 +23,7 @@ var handOverProperties = []property{
 
 func (r *rig) passer() lease.Passer {
 	r.Helper()
-	p, ok := seam.As[lease.Passer](r.here)
+	p, ok := adapter.As[lease.Passer](r.here)
 	if !ok {
 		r.Skip("the store hands nothing over")
 	}

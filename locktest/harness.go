@@ -33,9 +33,9 @@ type Harness struct {
 	AgeTicket    func(tb testing.TB, s lease.Store, key string, waiter lease.Owner, by time.Duration)
 
 	// ExpireMember ends the lease of one member that shares key, as if its TTL had passed.
-	// AgeWishes makes the wishes for key older by that much. nil skips the properties of sharing.
+	// AgeIntents makes the intents for key older by that much. nil skips the properties of sharing.
 	ExpireMember func(tb testing.TB, s lease.Store, key string, owner lease.Owner)
-	AgeWishes    func(tb testing.TB, s lease.Store, key string, by time.Duration)
+	AgeIntents   func(tb testing.TB, s lease.Store, key string, by time.Duration)
 
 	// Begin starts a transaction of the caller's own in the database that has s's rows. nil skips
 	// the properties of Fence and ReleaseTx.

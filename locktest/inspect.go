@@ -14,7 +14,7 @@ var inspectProperties = []property{
 	{"a prefix is bytes, not a pattern", inspectPrefix},
 	{"only rows whose lease is alive are listed as held", inspectHeld},
 	{"the parts of a filter narrow each other", inspectAll},
-	{"a page of held keys is full though teams of the dead lie between them", inspectPastTeams},
+	{"a page of held keys is full though reader groups of the dead lie between them", inspectPastGroups},
 	{"a listing without a limit ends at 1000 rows", inspectDefaultLimit},
 	{"a row's age counts from the grant, not from a renewal", inspectAge},
 }
@@ -110,17 +110,17 @@ func inspectAll(r *rig) {
 	r.wantListed(f)
 }
 
-// inspectPastTeams has more teams without a live member than held keys on each page.
-func inspectPastTeams(r *rig) {
+// inspectPastGroups has more reader groups without a live member than held keys on each page.
+func inspectPastGroups(r *rig) {
 	r.sharer()
 	for _, key := range []string{"a", "b", "c", "e", "f", "g", "i"} {
-		l := r.team(key)
+		l := r.group(key)
 		r.h.ExpireMember(r.TB, r.here, key, l.Owner)
 	}
 	for _, key := range []string{"d", "h", "j"} {
 		r.take(key)
 	}
-	r.team("k")
+	r.group("k")
 	f := lease.Filter{Held: true, Limit: 1}
 	r.wantListed(f, "d")
 	f.After = "d"

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -30,7 +30,7 @@ var limitProperties = []property{
 
 func (r *rig) limiter(s lease.Store) lease.Limiter {
 	r.Helper()
-	l, ok := seam.As[lease.Limiter](s)
+	l, ok := adapter.As[lease.Limiter](s)
 	if !ok {
 		r.Skip("the store is not a lease.Limiter")
 	}

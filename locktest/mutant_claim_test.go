@@ -53,7 +53,7 @@ var claimFlaws = []flaw{
 	}},
 	{"a claim leaves the ticket", func(m *mutant) {
 		m.eachClaim(func(q lease.AcquireRequest) lease.Acquired {
-			p, _ := sole(m.fencing.Places(context.Background(), []lease.Lease{{Key: q.Key, Owner: q.Owner}}))
+			p, _ := sole(m.fencing.QueuePositions(context.Background(), []lease.Lease{{Key: q.Key, Owner: q.Owner}}))
 			a := m.demand(q)
 			if a.Granted && !p.Missing && !p.Granted {
 				m.rejoin(q.Key, q.Owner)
@@ -97,10 +97,10 @@ var claimFlaws = []flaw{
 }
 
 // eachPlace changes what is answered to one waiter.
-func eachPlace(change func(p *lease.Place)) func(m *mutant) {
+func eachPlace(change func(p *lease.QueuePosition)) func(m *mutant) {
 	return func(m *mutant) {
-		m.places = func(ctx context.Context, waiters []lease.Lease) ([]lease.Place, error) {
-			places, err := m.fencing.Places(ctx, waiters)
+		m.places = func(ctx context.Context, waiters []lease.Lease) ([]lease.QueuePosition, error) {
+			places, err := m.fencing.QueuePositions(ctx, waiters)
 			for i := range places {
 				change(&places[i])
 			}
@@ -110,23 +110,23 @@ func eachPlace(change func(p *lease.Place)) func(m *mutant) {
 }
 
 var placeFlaws = []flaw{
-	{"all are first", eachPlace(func(p *lease.Place) { p.Ahead = 0 }), []string{
+	{"all are first", eachPlace(func(p *lease.QueuePosition) { p.Ahead = 0 }), []string{
 		"a place says who is ahead, who holds and for how long",
 		"places are answered in the order of the request, whatever the keys",
 	}},
-	{"a place does not know the holder", eachPlace(func(p *lease.Place) { p.Note = "" }), []string{
+	{"a place does not know the holder", eachPlace(func(p *lease.QueuePosition) { p.Note = "" }), []string{
 		"a place says who is ahead, who holds and for how long",
 	}},
-	{"a place is not told of a grant", eachPlace(func(p *lease.Place) { p.Granted, p.Token = false, 0 }), []string{
+	{"a place is not told of a grant", eachPlace(func(p *lease.QueuePosition) { p.Granted, p.Token = false, 0 }), []string{
 		"a place whose key was passed to it says so, with the token and what remains",
 		"waiters who join and pass at once are granted once each, one at a time, with rising tokens",
 	}},
-	{"nobody is missing", eachPlace(func(p *lease.Place) { p.Missing = false }), []string{
+	{"nobody is missing", eachPlace(func(p *lease.QueuePosition) { p.Missing = false }), []string{
 		"a place without a live ticket is missing",
 	}},
 	{"places are answered backwards", func(m *mutant) {
-		m.places = func(ctx context.Context, waiters []lease.Lease) ([]lease.Place, error) {
-			places, err := m.fencing.Places(ctx, waiters)
+		m.places = func(ctx context.Context, waiters []lease.Lease) ([]lease.QueuePosition, error) {
+			places, err := m.fencing.QueuePositions(ctx, waiters)
 			for i, j := 0, len(places)-1; i < j; i, j = i+1, j-1 {
 				places[i], places[j] = places[j], places[i]
 			}

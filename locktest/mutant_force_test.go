@@ -71,7 +71,7 @@ var forceFlaws = []flaw{
 		"an expired lease is taken too, and its fence is refused",
 		"a forced release waits for the holder's fence",
 	}},
-	{"a team that was ended by force lets its members go on", func(m *mutant) {
+	{"a reader group that was ended by force lets its members go on", func(m *mutant) {
 		var members []lease.AcquireRequest
 		m.share = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 			members = append(members, reqs...)

@@ -73,12 +73,12 @@ var inspectFlaws = []flaw{
 		}
 		return only(all, rightly(f))
 	}), []string{"the parts of a filter narrow each other"}},
-	{"a page is cut before teams of the dead leave it", inspectBy(func(all []lease.Record, f lease.Filter) []lease.Record {
+	{"a page is cut before reader groups of the dead leave it", inspectBy(func(all []lease.Record, f lease.Filter) []lease.Record {
 		held := f.Held
 		f.Held = false
 		rows := only(only(all, rightly(f)), func(row lease.Record) bool { return !held || row.Held || row.Shared })
 		return only(rows[:min(len(rows), cmp.Or(f.Limit, 1000))], rightly(lease.Filter{Held: held}))
-	}), []string{"a page of held keys is full though teams of the dead lie between them"}},
+	}), []string{"a page of held keys is full though reader groups of the dead lie between them"}},
 	{"a listing ends at no limit", func(m *mutant) {
 		m.inspect = func(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 			f.Limit = cmp.Or(f.Limit, 1<<20)

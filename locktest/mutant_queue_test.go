@@ -14,7 +14,7 @@ func (m *mutant) Leave(ctx context.Context, waiters []lease.Lease) error {
 	return m.leave(ctx, waiters)
 }
 
-func (m *mutant) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Place, error) {
+func (m *mutant) QueuePositions(ctx context.Context, waiters []lease.Lease) ([]lease.QueuePosition, error) {
 	return m.places(ctx, waiters)
 }
 
@@ -125,9 +125,9 @@ var queueFlaws = []flaw{
 			_ = m.fencing.Join(ctx, m.undying)
 			return m.fencing.Claim(ctx, reqs)
 		}
-		m.places = func(ctx context.Context, waiters []lease.Lease) ([]lease.Place, error) {
+		m.places = func(ctx context.Context, waiters []lease.Lease) ([]lease.QueuePosition, error) {
 			_ = m.fencing.Join(ctx, m.undying)
-			return m.fencing.Places(ctx, waiters)
+			return m.fencing.QueuePositions(ctx, waiters)
 		}
 	}, []string{
 		"a dead ticket is passed over", "the tickets of the dead hold up no claim", "a place without a live ticket is missing",

@@ -15,8 +15,8 @@ func (m *mutant) Downgrade(ctx context.Context, reqs []lease.RenewRequest) ([]le
 	return m.downgrade(ctx, reqs)
 }
 
-func (m *mutant) Wish(ctx context.Context, waiter lease.Owner, keys []string, d time.Duration) error {
-	return m.wish(ctx, waiter, keys, d)
+func (m *mutant) Intend(ctx context.Context, waiter lease.Owner, keys []string, d time.Duration) error {
+	return m.intent(ctx, waiter, keys, d)
 }
 
 // eachShare replaces what is answered to one request to share.
@@ -42,8 +42,8 @@ func (m *mutant) members(release func(l lease.Lease) lease.Released) {
 	})
 }
 
-// refuseTeams has a taker refused by every team, alive or not.
-func (m *mutant) refuseTeams() {
+// refuseGroups has a taker refused by every reader group, alive or not.
+func (m *mutant) refuseGroups() {
 	m.eachAcquire(func(q lease.AcquireRequest) lease.Acquired {
 		if row, _ := m.row(q.Key); row.Shared {
 			return lease.Acquired{Holder: lease.Holder{Shared: true, Remaining: time.Minute}}
@@ -103,7 +103,7 @@ var sharedFlaws = []flaw{
 			return m.ask(q)
 		})
 	}, []string{"members and other owners never hold a key together"}},
-	// A member that joins without the row's lock: its answer comes after the team has ended.
+	// A member that joins without the row's lock: its answer comes after the reader group has ended.
 	{"a member joins while a taker takes", func(m *mutant) {
 		m.eachShare(func(q lease.AcquireRequest, a lease.Acquired) lease.Acquired {
 			if row, ok := m.row(q.Key); ok && !a.Granted && row.Token > 1 {
@@ -112,7 +112,7 @@ var sharedFlaws = []flaw{
 			return a
 		})
 	}, []string{"members and other owners never hold a key together"}},
-	{"a team never ends", func(m *mutant) {
+	{"a reader group never ends", func(m *mutant) {
 		m.members(func(lease.Lease) lease.Released { return lease.Released{} })
 	}, []string{
 		"a key is free once its last member has left",
@@ -120,7 +120,7 @@ var sharedFlaws = []flaw{
 		"a repeated request to share is answered as the first",
 	}},
 	{"of two members that leave at once each sees the other, and no taker looks again", func(m *mutant) {
-		m.refuseTeams()
+		m.refuseGroups()
 		m.members(func(l lease.Lease) lease.Released {
 			row, _ := m.row(l.Key)
 			time.Sleep(time.Millisecond)
@@ -131,11 +131,11 @@ var sharedFlaws = []flaw{
 			return m.free(l)
 		})
 	}, []string{"members that leave at once leave a key that can be taken"}},
-	{"a team of the dead holds its key", (*mutant).refuseTeams, []string{
+	{"a reader group of the dead holds its key", (*mutant).refuseGroups, []string{
 		"a key is free once its last member has expired",
 		"a member that has expired is not revived",
 	}},
-	{"keys are not granted together if a team of the dead has one", func(m *mutant) {
+	{"keys are not granted together if a reader group of the dead has one", func(m *mutant) {
 		m.all = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 			for _, q := range reqs {
 				if row, _ := m.row(q.Key); row.Shared {
@@ -154,7 +154,7 @@ var sharedFlaws = []flaw{
 			return a
 		})
 	}, []string{"a member renews itself, and no other", "a member that has expired is not revived"}},
-	{"a member that leaves ends its team", func(m *mutant) {
+	{"a member that leaves ends its reader group", func(m *mutant) {
 		m.members(func(l lease.Lease) lease.Released {
 			a := m.free(l)
 			m.Expire(l.Key)
@@ -183,15 +183,15 @@ var sharedFlaws = []flaw{
 		"a downgrade keeps the token and lets members in",
 		"a downgrade of a lease that is gone is lost",
 	}},
-	{"a wish refuses no member", func(m *mutant) {
-		m.wish = func(context.Context, lease.Owner, []string, time.Duration) error { return nil }
-	}, []string{"a wish refuses members, lets them in for a while, and ends"}},
-	{"a wish that is repeated begins anew", func(m *mutant) {
-		m.wish = func(ctx context.Context, waiter lease.Owner, keys []string, d time.Duration) error {
-			_ = m.fencing.Wish(ctx, waiter, keys, 0)
-			return m.fencing.Wish(ctx, waiter, keys, d)
+	{"an intent refuses no member", func(m *mutant) {
+		m.intent = func(context.Context, lease.Owner, []string, time.Duration) error { return nil }
+	}, []string{"an intent refuses members, lets them in for a while, and ends"}},
+	{"an intent that is repeated begins anew", func(m *mutant) {
+		m.intent = func(ctx context.Context, waiter lease.Owner, keys []string, d time.Duration) error {
+			_ = m.fencing.Intend(ctx, waiter, keys, 0)
+			return m.fencing.Intend(ctx, waiter, keys, d)
 		}
-	}, []string{"a wish refuses members, lets them in for a while, and ends"}},
+	}, []string{"an intent refuses members, lets them in for a while, and ends"}},
 	{"a listing shows no members", func(m *mutant) {
 		m.inspect = func(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 			rows, err := m.fencing.Inspect(ctx, f)
@@ -200,10 +200,10 @@ var sharedFlaws = []flaw{
 			}
 			return rows, err
 		}
-	}, []string{"a team is listed as one record"}},
-	{"a sweep ends no team", func(m *mutant) {
+	}, []string{"a reader group is listed as one record"}},
+	{"a sweep ends no reader group", func(m *mutant) {
 		m.sweep = func(context.Context, lease.SweepOptions) (int64, error) { return 0, nil }
-	}, []string{"a sweep ends teams without members"}},
+	}, []string{"a sweep ends reader groups without members"}},
 	{"the fences of members take turns", fenceBy(func(m *mutant, tx *memTx, l lease.Lease) error {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
@@ -222,7 +222,7 @@ var sharedFlaws = []flaw{
 			return lease.ErrFenced
 		}
 		return m.fencing.Fence(context.Background(), tx, l)
-	}), []string{"a member's fence passes after its end, and no longer than its team lasts"}},
+	}), []string{"a member's fence passes after its end, and no longer than its reader group lasts"}},
 	{"a member is released in a transaction at once", func(m *mutant) {
 		m.releaseTx = func(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 			err := m.fencing.Fence(ctx, tx, l)

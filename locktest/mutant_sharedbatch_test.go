@@ -12,7 +12,7 @@ func (m *mutant) sharedFromRead(again func(q lease.AcquireRequest, row lease.Rec
 	m.share = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 		return each(ctx, reqs, func(q lease.AcquireRequest) lease.Acquired {
 			at := lease.AcquireRequest{Key: q.Key, Owner: q.Owner}
-			if row, _ := m.row(q.Key); row.Wished && members[at] {
+			if row, _ := m.row(q.Key); row.Intent && members[at] {
 				return again(q, row)
 			}
 			a, err := sole(m.fencing.Share(ctx, []lease.AcquireRequest{q}))
@@ -61,16 +61,16 @@ var sharedBatchFlaws = []flaw{
 		}
 	}, []string{
 		"a batch of requests to share tells each its own",
-		"a repeated request to share passes a wish, and extends the member",
+		"a repeated request to share passes an intent, and extends the member",
 	}},
-	{"a member that asks again behind a wish is answered from a read", func(m *mutant) {
+	{"a member that asks again behind an intent is answered from a read", func(m *mutant) {
 		m.sharedFromRead(func(_ lease.AcquireRequest, row lease.Record) lease.Acquired {
 			return lease.Acquired{Granted: true, Token: row.Token}
 		})
-	}, []string{"a repeated request to share passes a wish, and extends the member"}},
-	{"a wish refuses members that ask again", func(m *mutant) {
+	}, []string{"a repeated request to share passes an intent, and extends the member"}},
+	{"an intent refuses members that ask again", func(m *mutant) {
 		m.sharedFromRead(func(lease.AcquireRequest, lease.Record) lease.Acquired {
 			return lease.Acquired{Holder: lease.Holder{Shared: true}}
 		})
-	}, []string{"a repeated request to share passes a wish, and extends the member"}},
+	}, []string{"a repeated request to share passes an intent, and extends the member"}},
 }

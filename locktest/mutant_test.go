@@ -36,13 +36,13 @@ type mutant struct {
 	raise     func(context.Context, []lease.RaiseRequest) ([]lease.Raised, error)
 	join      func(context.Context, []lease.Ticket) error
 	leave     func(context.Context, []lease.Lease) error
-	places    func(context.Context, []lease.Lease) ([]lease.Place, error)
+	places    func(context.Context, []lease.Lease) ([]lease.QueuePosition, error)
 	claim     func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 	pass      func(context.Context, []lease.Lease) ([]lease.Passed, error)
 
 	share     func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)
 	downgrade func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error)
-	wish      func(context.Context, lease.Owner, []string, time.Duration) error
+	intent    func(context.Context, lease.Owner, []string, time.Duration) error
 
 	forceRelease  func(context.Context, lease.ForceRequest) (lease.Forced, error)
 	forceReleases func(context.Context, lease.ForcedFilter) ([]lease.Forced, error)
@@ -68,11 +68,11 @@ func newMutant(add func(m *mutant)) *mutant {
 	m := &mutant{
 		fencing: f, acquire: f.Acquire, renew: f.Renew, release: f.Release, inspect: f.Inspect,
 		sweep: f.Sweep, fence: f.Fence, renewing: f.FenceRenew, releaseTx: f.ReleaseTx, handOver: f.HandOver, all: f.AcquireAll, any: f.AcquireAny,
-		join: f.Join, leave: f.Leave, places: f.Places, claim: f.Claim, pass: f.Pass,
+		join: f.Join, leave: f.Leave, places: f.QueuePositions, claim: f.Claim, pass: f.Pass,
 		await: f.Register, desist: f.Unregister, awaited: f.Awaited, listen: f.Listen, announce: f.Announce,
 		note: f.Record, erase: f.Erase, edges: f.Edges, raise: f.Raise,
 		within: f.AcquireWithin, passing: f.PassSlots, resize: f.Resize, making: f.MakeLimit,
-		share: f.Share, downgrade: f.Downgrade, wish: f.Wish,
+		share: f.Share, downgrade: f.Downgrade, intent: f.Intend,
 	}
 	m.forceRelease, m.forceReleases = f.ForceRelease, f.ForceReleases
 	m.write, m.read, m.clean = f.WriteTrace, f.ReadTrace, f.SweepTrace

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -63,7 +63,7 @@ func (r *rig) listen(s lease.Store, label string) *ear {
 
 func (r *rig) notifier(s lease.Store) lease.Notifier {
 	r.Helper()
-	n, ok := seam.As[lease.Notifier](s)
+	n, ok := adapter.As[lease.Notifier](s)
 	if !ok {
 		r.Skip("the store is not a lease.Notifier")
 	}

@@ -1,7 +1,7 @@
 package locktest
 
 import (
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -21,7 +21,7 @@ var queueProperties = []property{
 
 func (r *rig) queue() lease.Queue {
 	r.Helper()
-	q, ok := seam.As[lease.Queue](r.here)
+	q, ok := adapter.As[lease.Queue](r.here)
 	if !ok {
 		r.Skip("the store is not a lease.Queue")
 	}
@@ -63,9 +63,9 @@ func waiters(tickets []lease.Ticket) []lease.Lease {
 	return out
 }
 
-func (r *rig) places(tickets ...lease.Ticket) []lease.Place {
+func (r *rig) places(tickets ...lease.Ticket) []lease.QueuePosition {
 	r.Helper()
-	places, err := r.queue().Places(r.ctx, waiters(tickets))
+	places, err := r.queue().QueuePositions(r.ctx, waiters(tickets))
 	if err != nil || len(places) != len(tickets) {
 		r.Fatalf("places: %d answers to %d requests, %v", len(places), len(tickets), err)
 	}

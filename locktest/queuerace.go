@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -46,7 +46,7 @@ func passRound(r *rig) {
 	n := r.h.scale(24)
 	both := []lease.Store{r.here, r.there()}
 	together(n, func(i int) {
-		s, _ := seam.As[lease.Queue](both[i%2])
+		s, _ := adapter.As[lease.Queue](both[i%2])
 		for range 2 {
 			if !r.takeTurn(s, t) {
 				return
@@ -94,7 +94,7 @@ func (r *rig) await(s lease.Queue, w lease.Ticket) (lease.Lease, bool) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		p, err := sole(s.Places(r.ctx, []lease.Lease{l}))
+		p, err := sole(s.QueuePositions(r.ctx, []lease.Lease{l}))
 		if err == nil && !p.Granted && p.Remaining <= 0 && p.Ahead == 0 {
 			var a lease.Acquired
 			a, err = claimOne(r.ctx, s, w.AcquireRequest)

@@ -98,7 +98,7 @@ func raceRetries(r *rig) {
 			r.Fatalf("one owner asked several times at once, then once more and got %+v, %v", last, err)
 		}
 		for _, a := range answers {
-			unsure := a.Locked || a.Doubtful // it met a copy of itself and says so
+			unsure := a.Locked || a.Unknown // it met a copy of itself and says so
 			if !a.Granted && !unsure || a.Granted && a.Token != last.Token {
 				r.Fatalf("one owner asked several times at once and got %+v, and then %+v", a, last)
 			}

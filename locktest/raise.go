@@ -3,7 +3,7 @@ package locktest
 import (
 	"errors"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -21,7 +21,7 @@ var raiseProperties = []property{
 // raise raises the leases, each to its own token, in one batch.
 func (r *rig) raise(reqs ...lease.RaiseRequest) []lease.Raised {
 	r.Helper()
-	s, ok := seam.As[lease.Raiser](r.here)
+	s, ok := adapter.As[lease.Raiser](r.here)
 	if !ok {
 		r.Skip("the store is not a lease.Raiser")
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -32,7 +32,7 @@ func (r *rig) waiters() (here, there waiter) {
 
 func (r *rig) waiterAt(s lease.Store) waiter {
 	r.Helper()
-	at, ok := seam.As[lease.Registry](s)
+	at, ok := adapter.As[lease.Registry](s)
 	if !ok {
 		r.Skip("the store is not a lease.Registry")
 	}

@@ -3,7 +3,7 @@ package locktest
 import (
 	"errors"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -17,7 +17,7 @@ var releaseTxProperties = []property{
 
 func (r *rig) txReleaser() lease.TxReleaser {
 	r.Helper()
-	s, ok := seam.As[lease.TxReleaser](r.here)
+	s, ok := adapter.As[lease.TxReleaser](r.here)
 	if !ok {
 		r.Skip("the store is not a lease.TxReleaser")
 	}

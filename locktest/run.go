@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -31,25 +31,25 @@ func has[A any](s lease.Store) bool {
 
 // canRecord also looks beneath the store, as a client does.
 func canRecord(s lease.Store) bool {
-	_, ok := seam.As[lease.Graph](s)
+	_, ok := adapter.As[lease.Graph](s)
 	return ok
 }
 
 // canShare also looks beneath the store, as a client does.
 func canShare(s lease.Store) bool {
-	_, ok := seam.As[lease.Sharer](s)
+	_, ok := adapter.As[lease.Sharer](s)
 	return ok
 }
 
 // canForce also looks beneath the store, as a client does.
 func canForce(s lease.Store) bool {
-	_, ok := seam.As[lease.ForceReleaser](s)
+	_, ok := adapter.As[lease.ForceReleaser](s)
 	return ok
 }
 
 // canTrace also looks beneath the store, as a client does.
 func canTrace(s lease.Store) bool {
-	_, ok := seam.As[lease.Tracer](s)
+	_, ok := adapter.As[lease.Tracer](s)
 	return ok
 }
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,13 +18,13 @@ var sharedProperties = []property{
 	{"a repeated request to share is answered as the first", shareIsIdempotent},
 	{"a downgrade keeps the token and lets members in", downgradeKeeps},
 	{"a downgrade of a lease that is gone is lost", downgradeLost},
-	{"a wish refuses members, lets them in for a while, and ends", wishRefuses},
+	{"an intent refuses members, lets them in for a while, and ends", intentRefuses},
 	{"all keys are granted together though one was shared and abandoned", shareAbandoned},
-	{"a team is listed as one record", teamIsListed},
-	{"a sweep ends teams without members", teamIsSwept},
+	{"a reader group is listed as one record", groupIsListed},
+	{"a sweep ends reader groups without members", groupIsSwept},
 	{"fences of two members pass side by side", membersFence},
 	{"no other owner gets the key while a member's fence is open", memberFenceHolds},
-	{"a member's fence passes after its end, and no longer than its team lasts", memberFenceOutlives},
+	{"a member's fence passes after its end, and no longer than its reader group lasts", memberFenceOutlives},
 	{"a member that is released in a transaction leaves with its commit", memberLeavesTx},
 	{"a call that would share a key waits for its exclusive holder", sharesAwait},
 	{"a call that would share a key does not wait for its readers", sharesDoNotAwaitReaders},
@@ -33,12 +33,12 @@ var sharedProperties = []property{
 
 func (r *rig) sharer() lease.Sharer {
 	r.Helper()
-	s, ok := seam.As[lease.Sharer](r.here)
+	s, ok := adapter.As[lease.Sharer](r.here)
 	if !ok {
 		r.Skip("the store is not a lease.Sharer")
 	}
-	if r.h.ExpireMember == nil || r.h.AgeWishes == nil {
-		r.Skip("Harness.ExpireMember or AgeWishes is nil")
+	if r.h.ExpireMember == nil || r.h.AgeIntents == nil {
+		r.Skip("Harness.ExpireMember or AgeIntents is nil")
 	}
 	return s
 }
@@ -53,19 +53,19 @@ func (r *rig) tryShare(key string, owner lease.Owner) lease.Acquired {
 	return a
 }
 
-// share makes another member of key's team, which must be there.
+// share makes another member of key's reader group, which must be there.
 func (r *rig) share(key string) lease.Lease {
 	r.Helper()
 	owner := lease.NewOwner()
 	a := r.tryShare(key, owner)
 	if !a.Granted || a.Token <= 0 {
-		r.Fatalf("share %q: refused, though a team holds it: %+v", key, a)
+		r.Fatalf("share %q: refused, though a reader group holds it: %+v", key, a)
 	}
 	return lease.Lease{Key: key, Owner: owner, Token: a.Token, Shared: true}
 }
 
-// team takes a key that must be free, and makes it a team of one.
-func (r *rig) team(key string) lease.Lease {
+// reader group takes a key that must be free, and makes it a reader group of one.
+func (r *rig) group(key string) lease.Lease {
 	r.Helper()
 	l := r.take(key)
 	r.downgrade(l)
@@ -81,15 +81,15 @@ func (r *rig) downgrade(l lease.Lease) {
 	}
 }
 
-func (r *rig) wish(waiter lease.Owner, d time.Duration) {
+func (r *rig) intent(waiter lease.Owner, d time.Duration) {
 	r.Helper()
-	if err := r.sharer().Wish(r.ctx, waiter, []string{"k"}, d); err != nil {
-		r.Fatalf("wish: %v", err)
+	if err := r.sharer().Intend(r.ctx, waiter, []string{"k"}, d); err != nil {
+		r.Fatalf("intent: %v", err)
 	}
 }
 
-// wantTeam checks that no owner gets l's key alone, here or there.
-func (r *rig) wantTeam(l lease.Lease) {
+// wantGroup checks that no owner gets l's key alone, here or there.
+func (r *rig) wantGroup(l lease.Lease) {
 	r.Helper()
 	for _, s := range []lease.Store{r.here, r.there()} {
 		switch a := r.try(s, l.Key, lease.NewOwner()); {
@@ -106,12 +106,12 @@ func membersShare(r *rig) {
 	if a := r.tryShare("k", lease.NewOwner()); a.Granted || !a.Possible {
 		r.Errorf("share a free key: %+v, want Possible", a)
 	}
-	first := r.team("k")
+	first := r.group("k")
 	second, third := r.share("k"), r.share("k")
 	if second.Token != first.Token || third.Token != first.Token {
 		r.Errorf("members have the tokens %d, %d and %d", first.Token, second.Token, third.Token)
 	}
-	r.wantTeam(first)
+	r.wantGroup(first)
 	held := r.take("other")
 	if a := r.tryShare("other", lease.NewOwner()); a.Granted || a.Possible || a.Holder.Shared {
 		r.Errorf("share a key that is held: %+v", a)
@@ -121,9 +121,9 @@ func membersShare(r *rig) {
 
 func lastMemberFrees(r *rig) {
 	r.sharer()
-	first, second := r.team("k"), r.share("k")
+	first, second := r.group("k"), r.share("k")
 	r.wantRelease(first, false)
-	r.wantTeam(second)
+	r.wantGroup(second)
 	r.wantRelease(second, false)
 	next := r.takeAfter(first)
 	r.wantHeld(next)
@@ -131,12 +131,12 @@ func lastMemberFrees(r *rig) {
 
 func lastMemberExpires(r *rig) {
 	r.sharer()
-	first, second := r.team("k"), r.share("k")
+	first, second := r.group("k"), r.share("k")
 	r.h.ExpireMember(r.TB, r.here, "k", first.Owner)
-	r.wantTeam(second)
+	r.wantGroup(second)
 	r.h.ExpireMember(r.TB, r.here, "k", second.Owner)
 	if a := r.tryShare("k", lease.NewOwner()); a.Granted && a.Token != first.Token {
-		r.Errorf("a member of a team with token %d has token %d", first.Token, a.Token)
+		r.Errorf("a member of a reader group with token %d has token %d", first.Token, a.Token)
 	} else if a.Granted {
 		return // it joined before the key was taken: no other owner was in between
 	}
@@ -145,11 +145,11 @@ func lastMemberExpires(r *rig) {
 
 func membersRenewAlone(r *rig) {
 	r.sharer()
-	first, second := r.team("k"), r.share("k")
+	first, second := r.group("k"), r.share("k")
 	r.h.ExpireMember(r.TB, r.here, "k", first.Owner)
 	r.wantRenew(second, lease.Extended)
 	r.wantRenew(first, lease.Lost)
-	r.wantTeam(second)
+	r.wantGroup(second)
 	stranger := second
 	stranger.Owner = lease.NewOwner()
 	r.wantRenew(stranger, lease.Lost)
@@ -160,7 +160,7 @@ func membersRenewAlone(r *rig) {
 
 func membersStayDead(r *rig) {
 	r.sharer()
-	l := r.team("k")
+	l := r.group("k")
 	r.h.ExpireMember(r.TB, r.here, "k", l.Owner)
 	r.wantRenew(l, lease.Lost)
 	next := r.takeAfter(l)
@@ -170,19 +170,19 @@ func membersStayDead(r *rig) {
 
 func membersLeaveAlone(r *rig) {
 	r.sharer()
-	first, second := r.team("k"), r.share("k")
+	first, second := r.group("k"), r.share("k")
 	unknown := first
 	unknown.Token = 0
 	r.wantRelease(unknown, false)
 	r.wantRelease(first, true)
 	r.wantRenew(first, lease.Lost)
-	r.wantTeam(second)
+	r.wantGroup(second)
 	r.wantRenew(second, lease.Extended)
 }
 
 func shareIsIdempotent(r *rig) {
 	r.sharer()
-	first, second := r.team("k"), r.share("k")
+	first, second := r.group("k"), r.share("k")
 	if a := r.tryShare("k", second.Owner); !a.Granted || a.Token != second.Token {
 		r.Errorf("the second request: %+v", a)
 	}
@@ -203,7 +203,7 @@ func downgradeKeeps(r *rig) {
 	r.wantRenew(l, lease.Lost)
 	l.Shared = true
 	r.wantRenew(l, lease.Extended)
-	r.wantTeam(l)
+	r.wantGroup(l)
 }
 
 func downgradeLost(r *rig) {
@@ -220,9 +220,9 @@ func downgradeLost(r *rig) {
 	r.wantHeld(next)
 }
 
-func wishRefuses(r *rig) {
+func intentRefuses(r *rig) {
 	r.sharer()
-	l, waiter := r.team("k"), lease.NewOwner()
+	l, waiter := r.group("k"), lease.NewOwner()
 	refused := func(when string, want bool) {
 		r.Helper()
 		a := r.tryShare("k", lease.NewOwner())
@@ -230,27 +230,27 @@ func wishRefuses(r *rig) {
 			r.Errorf("%s: %+v", when, a)
 		}
 	}
-	r.wish(waiter, ttl)
-	refused("after a wish", true)
+	r.intent(waiter, ttl)
+	refused("after an intent", true)
 	r.wantRenew(l, lease.Extended)
-	r.h.AgeWishes(r.TB, r.here, "k", lease.WishRefuses-2*time.Second)
-	r.wish(waiter, ttl)
-	refused("after a wish was repeated", true)
-	r.h.AgeWishes(r.TB, r.here, "k", 2*time.Second)
-	refused("after a wish has refused for long", false)
-	r.h.AgeWishes(r.TB, r.here, "k", time.Second)
+	r.h.AgeIntents(r.TB, r.here, "k", lease.IntentRefuses-2*time.Second)
+	r.intent(waiter, ttl)
+	refused("after an intent was repeated", true)
+	r.h.AgeIntents(r.TB, r.here, "k", 2*time.Second)
+	refused("after an intent has refused for long", false)
+	r.h.AgeIntents(r.TB, r.here, "k", time.Second)
 	refused("after it has let members in for a while", true)
-	r.wish(waiter, 0)
+	r.intent(waiter, 0)
 	refused("after it has ended", false)
 }
 
 func shareAbandoned(r *rig) {
 	r.sharer()
-	all, ok := seam.As[lease.AllAcquirer](r.here)
+	all, ok := adapter.As[lease.AllAcquirer](r.here)
 	if !ok {
 		return
 	}
-	l := r.team("k")
+	l := r.group("k")
 	r.h.ExpireMember(r.TB, r.here, "k", l.Owner)
 	reqs := []lease.AcquireRequest{request("a", lease.NewOwner()), request("k", lease.NewOwner())}
 	got, err := all.AcquireAll(r.ctx, reqs)
@@ -262,37 +262,37 @@ func shareAbandoned(r *rig) {
 	}
 }
 
-func teamIsListed(r *rig) {
+func groupIsListed(r *rig) {
 	r.sharer()
-	l := r.team("k")
+	l := r.group("k")
 	second := r.share("k")
 	row, _ := r.row("k")
-	if !row.Held || !row.Shared || row.Members != 2 || row.Token != l.Token || row.Wished ||
+	if !row.Held || !row.Shared || row.Members != 2 || row.Token != l.Token || row.Intent ||
 		row.Remaining <= 0 || row.Remaining > ttl {
-		r.Errorf("a team of two is listed as %+v", row)
+		r.Errorf("a reader group of two is listed as %+v", row)
 	}
-	r.wish(lease.NewOwner(), ttl)
-	if row, _ := r.row("k"); !row.Wished {
-		r.Errorf("a team that refuses members is listed as %+v", row)
+	r.intent(lease.NewOwner(), ttl)
+	if row, _ := r.row("k"); !row.Intent {
+		r.Errorf("a reader group that refuses members is listed as %+v", row)
 	}
 	r.h.ExpireMember(r.TB, r.here, "k", l.Owner)
 	r.h.ExpireMember(r.TB, r.here, "k", second.Owner)
 	if row, _ := r.row("k"); row.Held || row.Members != 0 {
-		r.Errorf("a team of the dead is listed as %+v", row)
+		r.Errorf("a reader group of the dead is listed as %+v", row)
 	}
 	if rows := r.list(lease.Filter{Held: true}); len(rows) > 0 {
-		r.Errorf("a team of the dead is listed among the held: %+v", rows)
+		r.Errorf("a reader group of the dead is listed among the held: %+v", rows)
 	}
 }
 
-func teamIsSwept(r *rig) {
+func groupIsSwept(r *rig) {
 	r.sharer()
-	s, ok := seam.As[lease.Sweeper](r.here)
+	s, ok := adapter.As[lease.Sweeper](r.here)
 	if !ok {
 		return
 	}
-	l := r.team("k")
-	kept := r.team("kept")
+	l := r.group("k")
+	kept := r.group("kept")
 	r.h.ExpireMember(r.TB, r.here, "k", l.Owner)
 	for range 2 {
 		if _, err := s.Sweep(r.ctx, lease.SweepOptions{Batch: 100}); err != nil {
@@ -300,9 +300,9 @@ func teamIsSwept(r *rig) {
 		}
 	}
 	if row, ok := r.row("k"); ok && row.Shared {
-		r.Errorf("a team of the dead was left by a sweep: %+v", row)
+		r.Errorf("a reader group of the dead was left by a sweep: %+v", row)
 	}
-	r.wantTeam(kept)
+	r.wantGroup(kept)
 	r.takeAfter(l)
 }
 
@@ -312,7 +312,7 @@ func membersFence(r *rig) {
 	if r.h.SerialTx {
 		return
 	}
-	first, second := r.team("k"), r.share("k")
+	first, second := r.group("k"), r.share("k")
 	one, other := r.begin(), r.begin()
 	r.fence(one, first)
 	r.fence(other, second)
@@ -329,7 +329,7 @@ func memberFenceHolds(r *rig) {
 	if r.h.SerialTx {
 		return
 	}
-	l := r.team("k")
+	l := r.group("k")
 	tx := r.begin()
 	r.fence(tx, l)
 	r.wantRelease(l, false)
@@ -345,7 +345,7 @@ func memberFenceHolds(r *rig) {
 func memberFenceOutlives(r *rig) {
 	r.sharer()
 	r.fencer()
-	first, second := r.team("k"), r.share("k")
+	first, second := r.group("k"), r.share("k")
 	r.h.ExpireMember(r.TB, r.here, "k", first.Owner)
 	tx := r.begin()
 	r.fence(tx, first)
@@ -360,11 +360,11 @@ func memberFenceOutlives(r *rig) {
 func memberLeavesTx(r *rig) {
 	r.sharer()
 	r.fencer()
-	releaser, ok := seam.As[lease.TxReleaser](r.here)
+	releaser, ok := adapter.As[lease.TxReleaser](r.here)
 	if !ok {
 		return
 	}
-	l, other := r.team("k"), r.share("k")
+	l, other := r.group("k"), r.share("k")
 	for _, commit := range []bool{false, true} {
 		tx := r.begin()
 		if err := releaser.ReleaseTx(r.ctx, tx, l); err != nil {
@@ -378,7 +378,7 @@ func memberLeavesTx(r *rig) {
 		}
 	}
 	r.wantRenew(l, lease.Lost)
-	r.wantTeam(other)
+	r.wantGroup(other)
 	r.wantRelease(other, false)
 	r.takeAfter(l)
 }

@@ -9,13 +9,13 @@ import (
 var sharedBatchProperties = []property{
 	{"a batch of leaves tells each its own", membersLeaveTogether},
 	{"a batch of requests to share tells each its own", membersJoinTogether},
-	{"a repeated request to share passes a wish, and extends the member", shareRepeatedBehindWish},
+	{"a repeated request to share passes an intent, and extends the member", shareRepeatedBehindIntent},
 }
 
 func membersLeaveTogether(r *rig) {
 	r.sharer()
-	stays, first, gone, last := r.team("k"), r.share("k"), r.share("k"), r.share("k")
-	other := r.team("other")
+	stays, first, gone, last := r.group("k"), r.share("k"), r.share("k"), r.share("k")
+	other := r.group("other")
 	r.wantRelease(gone, false)
 	never := lease.Lease{Key: "k", Owner: lease.NewOwner(), Token: stays.Token, Shared: true}
 	batch := []lease.Lease{first, gone, other, never, last}
@@ -32,7 +32,7 @@ func membersLeaveTogether(r *rig) {
 		r.wantRenew(l, lease.Lost)
 	}
 	r.wantRenew(stays, lease.Extended)
-	r.wantTeam(stays)
+	r.wantGroup(stays)
 	r.takeAfter(other)
 }
 
@@ -48,7 +48,7 @@ func (r *rig) shareAll(reqs ...lease.AcquireRequest) []lease.Acquired {
 
 func membersJoinTogether(r *rig) {
 	r.sharer()
-	k, other := r.team("k"), r.team("other")
+	k, other := r.group("k"), r.group("other")
 	known := r.share("k")
 	r.take("held")
 	reqs := requests("k", "k", "other", "held", "free")
@@ -64,14 +64,14 @@ func membersJoinTogether(r *rig) {
 	}
 }
 
-// shareRepeatedBehindWish repeats a request whose answer may have been lost. That the expiry moves
-// says that the answer is that of a write, whose commit was acknowledged, and not of a read.
-func shareRepeatedBehindWish(r *rig) {
+// shareRepeatedBehindIntent repeats a request whose answer may have been lost. That the expiry
+// moves says that the answer is that of a write, whose commit was acknowledged, and not of a read.
+func shareRepeatedBehindIntent(r *rig) {
 	r.sharer()
-	k, other := r.team("k"), r.team("other")
+	k, other := r.group("k"), r.group("other")
 	known, alone := lease.NewOwner(), lease.NewOwner()
 	r.shareAll(request("k", known), request("k", alone), request("other", known))
-	r.wish(lease.NewOwner(), ttl)
+	r.intent(lease.NewOwner(), ttl)
 	long := func(key string, owner lease.Owner) lease.AcquireRequest {
 		q := request(key, owner)
 		q.TTL += ttl
@@ -80,7 +80,7 @@ func shareRepeatedBehindWish(r *rig) {
 	want := []lease.Token{k.Token, other.Token, 0}
 	for i, a := range r.shareAll(long("k", known), long("other", known), long("k", lease.NewOwner())) {
 		if a.Granted != (want[i] > 0) || a.Token != want[i] {
-			r.Errorf("request %d behind a wish: %+v, want token %d", i, a, want[i])
+			r.Errorf("request %d behind an intent: %+v, want token %d", i, a, want[i])
 		}
 	}
 	r.wantExtended("k", ttl)
@@ -88,12 +88,12 @@ func shareRepeatedBehindWish(r *rig) {
 	q := request("k", alone)
 	q.TTL += 2 * ttl
 	if a := r.shareAll(q)[0]; !a.Granted || a.Token != k.Token {
-		r.Errorf("a member that asks alone behind a wish: %+v", a)
+		r.Errorf("a member that asks alone behind an intent: %+v", a)
 	}
 	r.wantExtended("k", 2*ttl)
 }
 
-// wantExtended checks that a member of key's team lives for longer than d.
+// wantExtended checks that a member of key's reader group lives for longer than d.
 func (r *rig) wantExtended(key string, d time.Duration) {
 	r.Helper()
 	if row, _ := r.row(key); row.Remaining <= d {

@@ -25,7 +25,7 @@ func sharesAwait(r *rig) {
 
 func sharesDoNotAwaitReaders(r *rig) {
 	here, there := r.graph()
-	first := r.team("k")
+	first := r.group("k")
 	second, l := r.share("k"), r.take("l")
 	readers := []lease.Caller{chain(holding(first)), chain(holding(second))}
 	here.record(ttl, readers...)

@@ -62,7 +62,7 @@ func (r *rig) asWriter(s lease.Store, f func()) bool {
 	l := lease.Lease{Key: "k", Owner: lease.NewOwner()}
 	a, err := acquireOne(r.ctx, s, request("k", l.Owner))
 	if err == nil && a.Holder.Shared { // or members would keep the key among themselves
-		_ = r.sharer().Wish(r.ctx, l.Owner, []string{"k"}, 100*time.Millisecond)
+		_ = r.sharer().Intend(r.ctx, l.Owner, []string{"k"}, 100*time.Millisecond)
 		time.Sleep(time.Millisecond)
 	}
 	if err != nil || !a.Granted {
@@ -108,7 +108,7 @@ func sharersLeaveTogether(r *rig) {
 	r.sharer()
 	var last lease.Lease
 	for range r.h.scale(16) {
-		members := []lease.Lease{r.team("k"), r.share("k"), r.share("k"), r.share("k")}
+		members := []lease.Lease{r.group("k"), r.share("k"), r.share("k"), r.share("k")}
 		var all sync.WaitGroup
 		for n, l := range members {
 			s := r.here

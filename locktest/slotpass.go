@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -20,7 +20,7 @@ var slotPassProperties = []property{
 
 func (r *rig) slotPasser() lease.SlotPasser {
 	r.Helper()
-	p, ok := seam.As[lease.SlotPasser](r.here)
+	p, ok := adapter.As[lease.SlotPasser](r.here)
 	if !ok {
 		r.Skip("the store is not a lease.SlotPasser")
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -17,13 +17,13 @@ var sweepProperties = []property{
 }
 
 func (r *rig) canSweep() bool {
-	_, ok := seam.As[lease.Sweeper](r.here)
+	_, ok := adapter.As[lease.Sweeper](r.here)
 	return ok
 }
 
 func (r *rig) sweeper() lease.Sweeper {
 	r.Helper()
-	s, ok := seam.As[lease.Sweeper](r.here)
+	s, ok := adapter.As[lease.Sweeper](r.here)
 	if !ok {
 		r.Skip("the store is not a lease.Sweeper")
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -23,7 +23,7 @@ var traceProperties = []property{
 
 func (r *rig) tracer() lease.Tracer {
 	r.Helper()
-	s, ok := seam.As[lease.Tracer](r.here)
+	s, ok := adapter.As[lease.Tracer](r.here)
 	if !ok {
 		r.Skip("the store is not a lease.Tracer")
 	}

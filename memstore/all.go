@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -13,7 +13,7 @@ var _ lease.AllAcquirer = (*Store)(nil)
 
 // AcquireAll grants every key or none. See [lease.AllAcquirer].
 func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	if err := seam.CheckAll(reqs); err != nil {
+	if err := adapter.CheckAll(reqs); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {

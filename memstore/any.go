@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -15,7 +15,7 @@ var _ lease.AnyAcquirer = (*Store)(nil)
 func (s *Store) AcquireAny(
 	ctx context.Context, reqs []lease.AcquireRequest, n int,
 ) ([]lease.Acquired, error) {
-	if err := seam.CheckAny(reqs, n); err != nil {
+	if err := adapter.CheckAny(reqs, n); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {

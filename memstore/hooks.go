@@ -30,12 +30,12 @@ func (s *Store) ExpireMember(key string, owner lease.Owner) {
 	}
 }
 
-// AgeWishes makes the wishes for key older, as if their callers had begun to wait earlier by that
+// AgeIntents makes the intents for key older, as if their callers had begun to wait earlier by that
 // much.
-func (s *Store) AgeWishes(key string, by time.Duration) {
+func (s *Store) AgeIntents(key string, by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, w := range s.wishes[key] {
+	for _, w := range s.intents[key] {
 		w.since = w.since.Add(-by)
 	}
 }

@@ -32,7 +32,7 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 		}
 		if r := s.rows[key]; r != nil && selects(f, key, r.held(now)) {
 			record := r.record(key, now)
-			record.Wished = record.Shared && s.refusesLocked(now, key)
+			record.Intent = record.Shared && s.refusesLocked(now, key)
 			records = append(records, record)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -52,7 +52,7 @@ func (s *Store) AcquireWithin(
 	if err := l.CheckSlots(reqs, n); err != nil {
 		return nil, err
 	}
-	if err := seam.CheckAny(reqs, n); err != nil {
+	if err := adapter.CheckAny(reqs, n); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {

@@ -98,12 +98,12 @@ func (s *Store) Leave(ctx context.Context, waiters []lease.Lease) error {
 	return err
 }
 
-// Places returns the positions of tickets. See [lease.Queue].
-func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Place, error) {
+// QueuePositions returns the positions of tickets. See [lease.Queue].
+func (s *Store) QueuePositions(ctx context.Context, waiters []lease.Lease) ([]lease.QueuePosition, error) {
 	return each(ctx, s, waiters, s.placeLocked)
 }
 
-func (s *Store) placeLocked(now time.Time, l lease.Lease) (p lease.Place) {
+func (s *Store) placeLocked(now time.Time, l lease.Lease) (p lease.QueuePosition) {
 	r := s.rows[l.Key]
 	if r != nil {
 		holder := r.holder(now)

@@ -16,8 +16,8 @@ type member struct {
 	expires time.Time
 }
 
-// wish is a caller that waits for a key exclusively.
-type wish struct{ since, alive time.Time }
+// intent is a caller that waits for a key exclusively.
+type intent struct{ since, alive time.Time }
 
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {
@@ -47,7 +47,7 @@ func (r *row) live(now time.Time) (n int) {
 	return n
 }
 
-// holder describes the holder, of a team the member that lives longest.
+// holder describes the holder, of a reader group the member that lives longest.
 func (r *row) holder(now time.Time) lease.Holder {
 	last := r.until()
 	h := lease.Holder{Note: r.note, Remaining: last.Sub(now), Shared: r.members != nil}
@@ -59,7 +59,7 @@ func (r *row) holder(now time.Time) lease.Holder {
 	return h
 }
 
-// Share lets each requester into the team that holds its key. See [lease.Sharer].
+// Share lets each requester into the reader group that holds its key. See [lease.Sharer].
 func (s *Store) Share(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	return each(ctx, s, reqs, s.shareLocked)
 }
@@ -89,7 +89,7 @@ func (s *Store) shareLocked(now time.Time, q lease.AcquireRequest) lease.Acquire
 	return lease.Acquired{Granted: true, Token: r.token}
 }
 
-// Downgrade makes leases teams of one. See [lease.Sharer].
+// Downgrade makes leases reader groups of one. See [lease.Sharer].
 func (s *Store) Downgrade(
 	ctx context.Context, reqs []lease.RenewRequest,
 ) ([]lease.Renewed, error) {
@@ -143,42 +143,42 @@ func (s *Store) releaseMemberLocked(now time.Time, l lease.Lease) lease.Released
 	return lease.Released{Awaited: s.awaitedLocked(now, l.Key, lease.Owner{})}
 }
 
-// Wish notes that a caller waits for keys exclusively. See [lease.Sharer].
-func (s *Store) Wish(
+// Intend notes that a caller waits for keys exclusively. See [lease.Sharer].
+func (s *Store) Intend(
 	ctx context.Context, waiter lease.Owner, keys []string, d time.Duration,
 ) error {
 	if waiter.IsZero() {
-		return fmt.Errorf("%w: wish: %w", lease.ErrConfig, errZeroOwner)
+		return fmt.Errorf("%w: intent: %w", lease.ErrConfig, errZeroOwner)
 	}
 	_, err := each(ctx, s, keys, func(now time.Time, key string) struct{} {
-		s.wishLocked(now, key, waiter, d)
+		s.intentLocked(now, key, waiter, d)
 		return struct{}{}
 	})
 	return err
 }
 
-func (s *Store) wishLocked(now time.Time, key string, waiter lease.Owner, d time.Duration) {
+func (s *Store) intentLocked(now time.Time, key string, waiter lease.Owner, d time.Duration) {
 	if d <= 0 {
-		if delete(s.wishes[key], waiter); len(s.wishes[key]) == 0 {
-			delete(s.wishes, key)
+		if delete(s.intents[key], waiter); len(s.intents[key]) == 0 {
+			delete(s.intents, key)
 		}
 		return
 	}
-	if s.wishes[key] == nil {
-		s.wishes[key] = make(map[lease.Owner]*wish)
+	if s.intents[key] == nil {
+		s.intents[key] = make(map[lease.Owner]*intent)
 	}
-	w := s.wishes[key][waiter]
+	w := s.intents[key][waiter]
 	if w == nil || !now.Before(w.alive) {
-		w = &wish{since: now}
-		s.wishes[key][waiter] = w
+		w = &intent{since: now}
+		s.intents[key][waiter] = w
 	}
 	w.alive = now.Add(d)
 }
 
-// refusesLocked reports whether the oldest live wish for key refuses new members.
+// refusesLocked reports whether the oldest live intent for key refuses new members.
 func (s *Store) refusesLocked(now time.Time, key string) bool {
-	var oldest *wish
-	for _, w := range s.wishes[key] {
+	var oldest *intent
+	for _, w := range s.intents[key] {
 		if now.Before(w.alive) && (oldest == nil || w.since.Before(oldest.since)) {
 			oldest = w
 		}
@@ -186,15 +186,15 @@ func (s *Store) refusesLocked(now time.Time, key string) bool {
 	return oldest != nil && lease.Refuses(now.Sub(oldest.since))
 }
 
-// sweepWishes removes dead wishes.
-func (s *Store) sweepWishes(retention time.Duration) {
+// sweepIntents removes dead intents.
+func (s *Store) sweepIntents(retention time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	for key, wishes := range s.wishes {
-		for waiter, w := range wishes {
+	for key, intents := range s.intents {
+		for waiter, w := range intents {
 			if now.Sub(w.alive) >= retention {
-				s.wishLocked(now, key, waiter, 0)
+				s.intentLocked(now, key, waiter, 0)
 			}
 		}
 	}

@@ -25,7 +25,7 @@ type Store struct {
 	rows    map[string]*row
 	floors  [lease.Buckets]lease.Token
 	queues  map[string]map[lease.Owner]*ticket
-	wishes  map[string]map[lease.Owner]*wish
+	intents map[string]map[lease.Owner]*intent
 	tickets int64              // given out so far
 	limits  map[string]limit   // by name
 	forced  []lease.Forced     // in order of time
@@ -39,8 +39,8 @@ func New() *Store {
 	return &Store{
 		born: time.Now(), rows: make(map[string]*row), queues: make(map[string]map[lease.Owner]*ticket),
 		chains: make(map[lease.Owner]*record), limits: make(map[string]limit),
-		wishes: make(map[string]map[lease.Owner]*wish),
-		hints:  hints{registered: make(map[string]map[lease.Owner]time.Time), listeners: make(map[*listener]struct{})},
+		intents: make(map[string]map[lease.Owner]*intent),
+		hints:   hints{registered: make(map[string]map[lease.Owner]time.Time), listeners: make(map[*listener]struct{})},
 	}
 }
 
@@ -52,7 +52,7 @@ type row struct {
 	placement int
 	granted   time.Time
 	expires   time.Time
-	members   map[lease.Owner]*member // of a team, which is then the owner
+	members   map[lease.Owner]*member // of a reader group, which is then the owner
 }
 
 // limit is a limit in force. Each Resize begins a generation.

@@ -17,7 +17,7 @@ func (s *Store) Sweep(ctx context.Context, opts lease.SweepOptions) (removed int
 		}
 		s.sweepTickets(opts.Retention)
 		s.sweepChains(opts.Retention)
-		s.sweepWishes(opts.Retention)
+		s.sweepIntents(opts.Retention)
 		n := s.sweepBatch(opts)
 		removed += int64(n)
 		if opts.Batch <= 0 || n < opts.Batch {

@@ -23,7 +23,7 @@ func (r *rig) row(t *testing.T, tenant, until string) {
 func ofTenant(name string) string { return strings.Repeat(name, 32) }
 
 // found returns the fingerprints that a section reads, or the only column. It must not wait.
-func found(t *testing.T, on lane, query string, args ...any) (out []string, err error) {
+func found(t *testing.T, on connection, query string, args ...any) (out []string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience/3)
 	defer cancel()
@@ -49,8 +49,8 @@ func found(t *testing.T, on lane, query string, args ...any) (out []string, err 
 	return out, rows.Err()
 }
 
-// lane is a pool or a transaction.
-type lane interface {
+// pinned connection is a pool or a transaction.
+type connection interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 

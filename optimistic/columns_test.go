@@ -11,13 +11,13 @@ import (
 // A column that is NULL is a nil pointer, and is NULL again after an update that does not mean it,
 // or does not write it at all.
 func TestANilPointerIsNULLAndStaysIt(t *testing.T) {
-	type Place struct {
+	type QueuePosition struct {
 		City *string `db:"city"`
 	}
 	type person struct {
 		ID    int64   `db:"id"`
 		Email *string `db:"email"`
-		*Place
+		*QueuePosition
 		Version int64 `db:"version"`
 	}
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {

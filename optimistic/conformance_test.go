@@ -54,7 +54,7 @@ func harness(e *testdb.Env) locktest.Harness {
 
 func open(tb testing.TB, e *testdb.Env, opts ...optimistic.Option) *optimistic.Store {
 	tb.Helper()
-	s, err := optimistic.New(e.DB, e.Dialect, append([]optimistic.Option{optimistic.Lanes(3)}, opts...)...)
+	s, err := optimistic.New(e.DB, e.Dialect, append([]optimistic.Option{optimistic.Connections(3)}, opts...)...)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func TestARowThatIsMadeIsMadeOnce(t *testing.T) {
 			l, a := ask(t, s, name)
 			rows, err := s.Inspect(t.Context(), lease.Filter{Keys: []string{name}})
 			ok(t, err)
-			if !a.Granted || !a.Doubtful || len(rows) != 1 || rows[0].Lease != l {
+			if !a.Granted || !a.Unknown || len(rows) != 1 || rows[0].Lease != l {
 				t.Errorf("cut %s: %+v, and the rows are %+v", name, a, rows)
 			}
 			release(t, s, l)

@@ -52,18 +52,18 @@ type waits interface {
 type Option func(*settings) error
 
 type settings struct {
-	lanes   int
-	timeout time.Duration
+	connections int
+	timeout     time.Duration
 }
 
-// Lanes is how many connections of the pool the store keeps. Default 4, or all but one of a smaller
-// pool.
-func Lanes(n int) Option {
+// Connections is how many connections of the pool the store keeps. Default 4, or all but one of a
+// smaller pool.
+func Connections(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
-			return fmt.Errorf("%w: Lanes (%d) must be at least 1", lease.ErrConfig, n)
+			return fmt.Errorf("%w: Connections (%d) must be at least 1", lease.ErrConfig, n)
 		}
-		s.lanes = n
+		s.connections = n
 		return nil
 	}
 }
@@ -112,7 +112,7 @@ func NewContext(
 		}
 	}
 	limit := db.Stats().MaxOpenConnections
-	lanes, err := conn.Count(set.lanes, conn.Single, of.Lanes(), limit, 1)
+	connections, err := conn.Count(set.connections, conn.Single, of.Connections(), limit, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -122,8 +122,8 @@ func NewContext(
 	}
 	defer cancel()
 	store, facts, err := table.Open(ctx, db, swapping(of, set.timeout), table.Options{
-		Lanes: lanes, Timeout: set.timeout, Optimistic: true,
-		Hints: limit == 0 || limit > lanes+of.HintConnections(),
+		Connections: connections, Timeout: set.timeout, Optimistic: true,
+		Hints: limit == 0 || limit > connections+of.HintConnections(),
 	})
 	if err != nil {
 		return nil, err

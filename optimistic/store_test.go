@@ -24,7 +24,7 @@ import (
 // locking is the store of rowlock.Open, on the same rows.
 func locking(tb testing.TB, e *testdb.Env) *table.Store {
 	tb.Helper()
-	s, _, err := table.Open(tb.Context(), e.DB, e.Dialect, table.Options{Lanes: cmp.Or(e.Dialect.Lanes(), 3), Timeout: 5 * time.Second})
+	s, _, err := table.Open(tb.Context(), e.DB, e.Dialect, table.Options{Connections: cmp.Or(e.Dialect.Connections(), 3), Timeout: 5 * time.Second})
 	ok(tb, err)
 	tb.Cleanup(func() { _ = s.Close() })
 	return s
@@ -97,7 +97,7 @@ func tapped(tb testing.TB, e *testdb.Env, inj ...faultdb.Injector) (*optimistic.
 	db, err := faultdb.Open(e.Driver, e.Source, faultdb.Any(append([]faultdb.Injector{log}, inj...)...))
 	ok(tb, err)
 	tb.Cleanup(func() { _ = db.Close() })
-	s, err := optimistic.New(db, e.Dialect, optimistic.Lanes(1))
+	s, err := optimistic.New(db, e.Dialect, optimistic.Connections(1))
 	ok(tb, err)
 	tb.Cleanup(func() { _ = s.Close() })
 	log.Reset()
@@ -246,7 +246,7 @@ func TestARoleWithoutTheRightToLockWorksAndCannotSweep(t *testing.T) {
 		ok(t, err)
 		defer db.Close()
 		grant(map[string]string{"rowlock": "SELECT, INSERT, UPDATE", "rowlock_floor": "SELECT", "rowlock_meta": "SELECT", "rowlock_queue": "SELECT"})
-		_, err = optimistic.New(db, e.Dialect, optimistic.Lanes(2))
+		_, err = optimistic.New(db, e.Dialect, optimistic.Connections(2))
 		wantIs(t, err, lease.ErrPrivilege)
 		p := e.Dialect.Names().Prefix
 		if wantSays(t, err, p+"rowlock_queue"); strings.Contains(err.Error(), "DELETE on "+p+"rowlock,") || strings.Contains(err.Error(), "UPDATE on "+p+"rowlock_floor") {
@@ -257,10 +257,10 @@ func TestARoleWithoutTheRightToLockWorksAndCannotSweep(t *testing.T) {
 			"rowlock_meta":   "SELECT, INSERT, UPDATE, DELETE",
 			"rowlock_member": "SELECT, INSERT, UPDATE, DELETE", "rowlock_limit": "SELECT, INSERT, UPDATE",
 		})
-		if _, _, err := table.Open(t.Context(), db, e.Dialect, table.Options{Lanes: 1, Timeout: 5 * time.Second}); !errors.Is(err, lease.ErrPrivilege) {
+		if _, _, err := table.Open(t.Context(), db, e.Dialect, table.Options{Connections: 1, Timeout: 5 * time.Second}); !errors.Is(err, lease.ErrPrivilege) {
 			t.Errorf("the store that locks rows opens with %v: the test proves nothing", err)
 		}
-		s, err := optimistic.New(db, e.Dialect, optimistic.Lanes(2))
+		s, err := optimistic.New(db, e.Dialect, optimistic.Connections(2))
 		ok(t, err)
 		defer s.Close()
 		last := lease.Token(0)
@@ -421,7 +421,7 @@ func TestNewRefusesATimeoutThatALockedRowWouldUseUp(t *testing.T) {
 		if least == 0 {
 			t.Skip("nobody waits for a locked row")
 		}
-		_, err := optimistic.New(e.DB, e.Dialect, optimistic.Lanes(1), optimistic.Timeout(least-time.Millisecond))
+		_, err := optimistic.New(e.DB, e.Dialect, optimistic.Connections(1), optimistic.Timeout(least-time.Millisecond))
 		wantIs(t, err, lease.ErrConfig)
 		wantSays(t, err, least.String())
 		open(t, e, optimistic.Timeout(least))
@@ -463,7 +463,7 @@ func TestNewRefusesWhatMakesNoSense(t *testing.T) {
 		{nil, e.Dialect, nil},
 		{(*sql.DB)(nil), e.Dialect, nil},
 		{e.DB, nil, nil},
-		{e.DB, e.Dialect, []optimistic.Option{optimistic.Lanes(0)}},
+		{e.DB, e.Dialect, []optimistic.Option{optimistic.Connections(0)}},
 		{e.DB, e.Dialect, []optimistic.Option{optimistic.Timeout(time.Millisecond)}},
 	} {
 		_, err := optimistic.New(c.db, c.d, c.opts...)

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// term is one lock, or all shared locks of one team: readers have the same token.
+// term is one lock, or all shared locks of one reader group: readers have the same token.
 type term struct {
 	key   string
 	token lease.Token

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -61,7 +61,7 @@ func (b *Bridge) follow(
 	}
 	for hop := 1; len(left) > 0 && hop < hops; hop++ {
 		left = b.reroute(ctx, reqs, answers, left)
-		got, err := b.askBoth(ctx, seam.Pick(reqs, left))
+		got, err := b.askBoth(ctx, adapter.Pick(reqs, left))
 		if err != nil && len(left) == len(answers) {
 			return nil, err
 		}

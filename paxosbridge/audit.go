@@ -6,8 +6,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/seam"
 )
 
 const (
@@ -49,7 +49,7 @@ func (m *mover) auditPage(
 	ctx context.Context, after string, timeout time.Duration,
 ) ([]Record, error) {
 	// What an old primary still has must not hide what the new one has forgotten.
-	ctx, cancel := context.WithTimeout(seam.ReadNewest(ctx), timeout)
+	ctx, cancel := context.WithTimeout(adapter.ReadNewest(ctx), timeout)
 	defer cancel()
 	records, err := m.cluster.Records(ctx, after, auditPage)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/isnil"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/heat"
@@ -111,7 +111,7 @@ func newBridge(table Table, cluster Cluster, cfg *Config) (*Bridge, error) {
 
 // Tables returns a value that is equal for the table and for every bridge over it: by it a client
 // finds what its call chain holds through another, wherever the key is.
-func (b *Bridge) Tables() any { return seam.TablesOf(b.table) }
+func (b *Bridge) Tables() any { return adapter.TablesOf(b.table) }
 
 // Close stops audits and moves by heat, and returns when the bridge's goroutines have ended. It
 // completes a running move, or cancels it if the move has changed nothing yet. Keys in the cluster

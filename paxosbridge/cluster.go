@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -20,7 +20,7 @@ type Table interface {
 
 // ability returns what a table may be able to do besides.
 func ability[T any](table Table, what string) (T, error) {
-	a, ok := seam.As[T](table)
+	a, ok := adapter.As[T](table)
 	if !ok {
 		return a, fmt.Errorf("%w: bridge: the table cannot %s", lease.ErrUnsupported, what)
 	}
@@ -53,8 +53,7 @@ type Cluster interface {
 	// false says that it changed nothing.
 	Seal(ctx context.Context, l lease.Lease) (ok bool, err error)
 	// Supersede seals key in epoch, held or not, if the key has no record or one of an older epoch.
-	// From then on nothing older is granted or opened. It is for keys that were taken back by
-	// force.
+	// From then on nothing older is granted or opened. It is for keys that were taken back by force.
 	Supersede(ctx context.Context, key string, epoch int64) error
 	// Records lists up to limit records with a key above after, in key order.
 	Records(ctx context.Context, after string, limit int) ([]Record, error)
@@ -74,8 +73,8 @@ type Claimer interface {
 // claim refuses a cluster, or a prefix in it, that belongs to other tables or to another placement
 // of these. A table that does not know its instance, as one in memory, claims nothing.
 func claim(ctx context.Context, table Table, cluster Cluster, placement int) error {
-	c, can := seam.As[Claimer](cluster)
-	owner := seam.Claim(table, placement)
+	c, can := adapter.As[Claimer](cluster)
+	owner := adapter.Claim(table, placement)
 	if !can || owner == "" {
 		return nil
 	}
@@ -83,7 +82,7 @@ func claim(ctx context.Context, table Table, cluster Cluster, placement int) err
 	if err != nil {
 		return fmt.Errorf("rowlock: bridge: claim the cluster: %w", err)
 	}
-	return seam.CheckClaim(first, owner)
+	return adapter.CheckClaim(first, owner)
 }
 
 // Record is what a cluster remembers of a key.

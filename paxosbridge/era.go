@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -15,7 +15,7 @@ import (
 // grants may have forgotten moves, and would grant a key that the cluster has granted.
 type audited struct {
 	Table
-	gate  seam.EraGate
+	gate  adapter.EraGate
 	admit func(start lease.Token)
 	audit func(context.Context) error
 
@@ -36,7 +36,7 @@ type admission struct {
 // holdEras returns a table that asks for an audit in each new era, until free is called; or table
 // itself if it has no eras. Audit bounds itself.
 func holdEras(table Table, audit func(context.Context) error) (held Table, free func()) {
-	gate, ok := seam.As[seam.EraGate](table)
+	gate, ok := adapter.As[adapter.EraGate](table)
 	if !ok {
 		return table, func() {}
 	}
@@ -74,8 +74,8 @@ func (t *audited) ask(
 ) ([]lease.Acquired, error) {
 	for range eras {
 		answers, err := request()
-		held := func(a lease.Acquired) bool { return errors.Is(a.Err, seam.ErrNewEra) }
-		if !errors.Is(err, seam.ErrNewEra) && !slices.ContainsFunc(answers, held) {
+		held := func(a lease.Acquired) bool { return errors.Is(a.Err, adapter.ErrNewEra) }
+		if !errors.Is(err, adapter.ErrNewEra) && !slices.ContainsFunc(answers, held) {
 			return answers, err
 		}
 		if err := t.enter(ctx); err != nil {
@@ -105,7 +105,7 @@ func (t *audited) enter(ctx context.Context) error {
 	case <-a.done:
 		return a.err
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", seam.ErrNewEra, ctx.Err())
+		return fmt.Errorf("%w: %w", adapter.ErrNewEra, ctx.Err())
 	}
 }
 
@@ -126,7 +126,7 @@ func (t *audited) compare(ctx context.Context, a *admission) {
 		t.last = max(t.last, era)
 		t.admit(era)
 	} else {
-		a.err = fmt.Errorf("%w: the audit has failed: %w", seam.ErrNewEra, err)
+		a.err = fmt.Errorf("%w: the audit has failed: %w", adapter.ErrNewEra, err)
 	}
 	t.running = nil
 	close(a.done)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -65,7 +65,7 @@ func (m *mover) depart(ctx context.Context, key, why string) (epoch int64, err e
 	if err := m.probe(ctx); err != nil {
 		return 0, err
 	}
-	if gate, ok := seam.As[seam.EraGate](m.table); ok {
+	if gate, ok := adapter.As[adapter.EraGate](m.table); ok {
 		if err := gate.MayDepart(ctx, key); err != nil {
 			return 0, err
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -19,8 +19,8 @@ const serverBound = 6 * time.Second
 type orphans struct{ table, cluster *cleanup.Cleaner }
 
 func (o *orphans) start(table Table, cluster Cluster, cfg *Config) {
-	o.table = cleanup.Start(seam.Of(table), false, cfg.Logger)
-	o.cluster = cleanup.Start(seam.Of(cluster), false, cfg.Logger)
+	o.table = cleanup.Start(adapter.Of(table), false, cfg.Logger)
+	o.cluster = cleanup.Start(adapter.Of(cluster), false, cfg.Logger)
 }
 
 // add has the lease of a mover's request released until no delayed request can be granted it. Each

@@ -51,7 +51,7 @@ type lateTable struct {
 func (s lateTable) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	if s.doubts.CompareAndSwap(true, false) {
 		time.AfterFunc(late, func() { _, _ = s.table.Acquire(context.Background(), reqs) })
-		return []lease.Acquired{{Doubtful: true}}, nil
+		return []lease.Acquired{{Unknown: true}}, nil
 	}
 	return s.request(ctx, &s.requests, func(ctx context.Context) ([]lease.Acquired, error) {
 		return s.table.Acquire(ctx, reqs)

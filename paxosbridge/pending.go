@@ -239,7 +239,7 @@ func (p *pendingMoves) giveUp(store lease.Store, l lease.Lease, m *pendingMove) 
 func isUnsure(answers []lease.Acquired, err error) bool {
 	unsure := errors.Is(err, lease.ErrUnknown)
 	for i := range answers {
-		unsure = unsure || answers[i].Doubtful || errors.Is(answers[i].Err, lease.ErrUnknown)
+		unsure = unsure || answers[i].Unknown || errors.Is(answers[i].Err, lease.ErrUnknown)
 	}
 	return unsure
 }

@@ -3,7 +3,7 @@ package paxosbridge
 import (
 	"context"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,7 +18,7 @@ func (b *Bridge) note(answers []lease.Acquired, err error) {
 // release the key before a running acquire is granted it.
 func (b *Bridge) Settle(ctx context.Context) {
 	for _, store := range []lease.Store{b.table, b.cluster} {
-		if s, ok := seam.As[lease.Settler](store); ok {
+		if s, ok := adapter.As[lease.Settler](store); ok {
 			s.Settle(ctx)
 		} else {
 			b.unknown.Wait(ctx, serverBound)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -46,8 +46,8 @@ func (s split[Q, A]) run(ctx context.Context, items []Q) ([]A, error) {
 	var wg sync.WaitGroup
 	for n, f := range []call[Q, A]{s.a, s.b} {
 		wg.Go(func() {
-			got, err := f(ctx, seam.Pick(items, places[n]))
-			for m, a := range seam.Each("bridge", got, err, len(places[n]), s.failed) {
+			got, err := f(ctx, adapter.Pick(items, places[n]))
+			for m, a := range adapter.Each("bridge", got, err, len(places[n]), s.failed) {
 				out[places[n][m]] = a
 			}
 		})
@@ -59,7 +59,7 @@ func (s split[Q, A]) run(ctx context.Context, items []Q) ([]A, error) {
 // answered checks that there are as many answers as items.
 func answered[Q, A any](ctx context.Context, items []Q, f call[Q, A]) ([]A, error) {
 	got, err := f(ctx, items)
-	if err = seam.Count("bridge", len(got), len(items), err); err != nil {
+	if err = adapter.Count("bridge", len(got), len(items), err); err != nil {
 		return nil, err
 	}
 	return got, nil

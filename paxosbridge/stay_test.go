@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/memcluster"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
@@ -265,11 +265,11 @@ func TestCountersAllocateNothingInAdvance(t *testing.T) {
 func TestBridgesOverOneTableHaveItsKeys(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	other := newRig(t, paxosbridge.Config{})
-	tables := seam.TablesOf(r.Bridge)
-	if tables != seam.TablesOf(r.table) || tables != seam.TablesOf(r.bridge(t, paxosbridge.Config{})) {
+	tables := adapter.TablesOf(r.Bridge)
+	if tables != adapter.TablesOf(r.table) || tables != adapter.TablesOf(r.bridge(t, paxosbridge.Config{})) {
 		t.Error("a bridge has other tables than its table, or than another bridge over it")
 	}
-	if tables == seam.TablesOf(other.Bridge) || tables == seam.TablesOf(other.table) {
+	if tables == adapter.TablesOf(other.Bridge) || tables == adapter.TablesOf(other.table) {
 		t.Error("two tables are one")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -21,7 +21,7 @@ func (b *Bridge) Sweep(ctx context.Context, opts lease.SweepOptions) (removed in
 
 // RequiresSync reports whether the table does. A cluster answers when a majority has a grant.
 func (b *Bridge) RequiresSync() bool {
-	s, ok := seam.As[lease.SyncRequirer](b.table)
+	s, ok := adapter.As[lease.SyncRequirer](b.table)
 	return ok && s.RequiresSync()
 }
 
@@ -122,5 +122,5 @@ func (b *Bridge) Downgrade(context.Context, []lease.RenewRequest) ([]lease.Renew
 	return nil, errShared
 }
 
-// Wish has no effect: no client shares a key through a bridge.
-func (b *Bridge) Wish(context.Context, lease.Owner, []string, time.Duration) error { return nil }
+// Intend has no effect: no client shares a key through a bridge.
+func (b *Bridge) Intend(context.Context, lease.Owner, []string, time.Duration) error { return nil }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -23,7 +23,7 @@ func (b *Bridge) Fence(ctx context.Context, tx lease.Runner, l lease.Lease) erro
 // FenceRenew is Fence. It also extends a lease of the table, if the table can do that. A lease of
 // the cluster is renewed in the cluster, where no transaction blocks it.
 func (b *Bridge) FenceRenew(ctx context.Context, tx lease.Runner, r lease.RenewRequest) error {
-	if renewer, ok := seam.As[lease.RenewingFencer](b.table); ok && !isAway(r.Token) {
+	if renewer, ok := adapter.As[lease.RenewingFencer](b.table); ok && !isAway(r.Token) {
 		return renewer.FenceRenew(ctx, tx, r)
 	}
 	return b.Fence(ctx, tx, r.Lease)

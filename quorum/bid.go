@@ -46,9 +46,9 @@ type vote struct {
 	sent   time.Time // before the request that was answered yes
 	holder lease.Holder
 	locked bool // no, because the row was locked
-	// doubtful: a copy of the request may still run at the member.
-	doubtful bool
-	err      error // of failed
+	// unknown: a copy of the request may still run at the member.
+	uncertain bool
+	err       error // of failed
 }
 
 type kind uint8
@@ -92,12 +92,12 @@ func (b *bid) heard(m *member, a lease.Acquired, sent time.Time) {
 	v := &b.votes[m.at]
 	b.flying--
 	again := b.rounds > 1 && a.Locked // that may be an earlier copy of this very request
-	v.flying, v.doubtful = false, v.doubtful || a.Doubtful || again
+	v.flying, v.uncertain = false, v.uncertain || a.Unknown || again
 	v.token, v.err, v.holder, v.locked = 0, nil, a.Holder, a.Locked
 	switch {
 	case a.Err != nil:
 		v.kind, v.err = failed, a.Err
-		v.doubtful = v.doubtful || unknown(a.Err)
+		v.uncertain = v.uncertain || unknown(a.Err)
 	case a.Granted:
 		v.kind, v.token, v.sent = yes, a.Token, sent
 	default:
@@ -184,7 +184,7 @@ func (b *bid) failure(need int, why error) error {
 		case v.kind == silent && v.flying:
 			errs = append(errs, fmt.Errorf("member %d: no answer in time", i+1))
 		}
-		sent = sent || v.flying || v.doubtful
+		sent = sent || v.flying || v.uncertain
 	}
 	errs = append(errs, why)
 	text := fmt.Sprintf("quorum: acquire %q: %d of %d members answered and %d granted it; %d must: ",

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/isnil"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -56,7 +56,7 @@ func checkMembers(stores []lease.Store) error {
 			return err
 		}
 		for j := range i {
-			if seam.TablesOf(stores[j]) == seam.TablesOf(s) {
+			if adapter.TablesOf(stores[j]) == adapter.TablesOf(s) {
 				return bad("stores %d and %d are on the same tables, so that one failure takes two "+
 					"votes: give each a database of its own, with tables of its own making",
 					j+1, i+1)
@@ -70,13 +70,13 @@ func checkMember(n int, s lease.Store) error {
 	if isnil.Value(s) {
 		return bad("store %d is nil (%T); leave it out or open it", n, s)
 	}
-	if _, roams := seam.As[lease.Roamer](s); roams {
+	if _, roams := adapter.As[lease.Roamer](s); roams {
 		return bad("store %d is a bridge (%T), whose keys leave its database: give its table", n, s)
 	}
-	if inner, ok := seam.As[*Store](s); ok {
+	if inner, ok := adapter.As[*Store](s); ok {
 		return bad("store %d is a quorum of %d itself; name its members", n, len(inner.members))
 	}
-	if _, ok := seam.As[lease.Raiser](s); !ok {
+	if _, ok := adapter.As[lease.Raiser](s); !ok {
 		return bad("store %d (%T) is no lease.Raiser, so that its tokens cannot be brought to the "+
 			"quorum's: give the store of rowlock.OpenTable", n, s)
 	}

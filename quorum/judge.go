@@ -51,8 +51,8 @@ func (s *Store) conclude(ctx context.Context, b *bid) bool {
 func (s *Store) grant(b *bid) {
 	b.state = granted
 	s.ahead.reached(b.Key, b.token)
-	doubtful := b.count(func(v *vote) bool { return v.kind == yes && v.doubtful }) > 0
-	b.answer = lease.Acquired{Granted: true, Token: b.token, Doubtful: doubtful}
+	uncertain := b.count(func(v *vote) bool { return v.kind == yes && v.uncertain }) > 0
+	b.answer = lease.Acquired{Granted: true, Token: b.token, Unknown: uncertain}
 	s.late[attempt{b.Key, b.Owner}] = b // until it is tidied
 }
 

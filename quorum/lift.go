@@ -56,7 +56,7 @@ func (r raise) heard(m *member, a lease.Raised) {
 	v.flying = false
 	switch {
 	case a.Err != nil: // it has the one token or the other
-		v.kind, v.err, v.doubtful = failed, a.Err, true
+		v.kind, v.err, v.uncertain = failed, a.Err, true
 	case a.Gone: // it has expired
 		v.kind, v.holder = no, lease.Holder{}
 	default:
@@ -143,10 +143,10 @@ func (b *bid) tidy(m *member, ahead ahead) (release []lease.Lease, rise []raise)
 			ahead.note(b.lease(v.token))
 		}
 	}
-	if v.doubtful {
+	if v.uncertain {
 		release = append(release, b.lease(0))
 	}
-	v.kind, v.doubtful = no, false
+	v.kind, v.uncertain = no, false
 	return release, nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -33,9 +33,9 @@ type member struct {
 
 func newMember(at int, store lease.Store) *member {
 	m := &member{at: at, store: store, room: make(chan struct{}, mostCalls)}
-	m.raiser, _ = seam.As[lease.Raiser](store)
-	m.settler, _ = seam.As[lease.Settler](store)
-	m.sweeper, _ = seam.As[lease.Sweeper](store)
+	m.raiser, _ = adapter.As[lease.Raiser](store)
+	m.settler, _ = adapter.As[lease.Settler](store)
+	m.sweeper, _ = adapter.As[lease.Sweeper](store)
 	return m
 }
 
@@ -169,16 +169,16 @@ func call[A any](ctx context.Context, m *member, r *round[A], turn *turn) []A {
 		defer func() { <-m.room }()
 	default:
 		err := fmt.Errorf("%w: %s: %d calls have no answer yet", lease.ErrBusy, r.what, mostCalls)
-		return seam.Each[A](r.what, nil, err, r.items[m.at], failed)
+		return adapter.Each[A](r.what, nil, err, r.items[m.at], failed)
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.bound)
 	defer cancel()
 	if err := turn.wait(ctx); err != nil {
 		err = fmt.Errorf("%w: %s: the call before it has no answer: %w", lease.ErrBusy, r.what, err)
-		return seam.Each[A](r.what, nil, err, r.items[m.at], failed)
+		return adapter.Each[A](r.what, nil, err, r.items[m.at], failed)
 	}
 	answers, err := r.send(ctx, m)
-	return seam.Each(r.what, answers, err, r.items[m.at], failed)
+	return adapter.Each(r.what, answers, err, r.items[m.at], failed)
 }
 
 // all asks every member for n items.

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -59,7 +59,7 @@ func NewWith(cfg Config, stores ...lease.Store) (*Store, error) {
 	}
 	for i, store := range stores {
 		s.members = append(s.members, newMember(i, store))
-		s.tables = pair{s.tables, seam.TablesOf(store)}
+		s.tables = pair{s.tables, adapter.TablesOf(store)}
 	}
 	return s, nil
 }

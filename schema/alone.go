@@ -37,7 +37,7 @@ func Alone(
 	if err := migrate(ctx, "schema.Alone", db, d, sets); err != nil {
 		return err
 	}
-	cfg := rowlock.Config{TTL: 30 * time.Second, Lanes: 2}
+	cfg := rowlock.Config{TTL: 30 * time.Second, Connections: 2}
 	if sqlstore.Of(d).OneWriter {
 		cfg.TTL = 2 * time.Minute
 	}

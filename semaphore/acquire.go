@@ -75,7 +75,7 @@ func (s *Semaphore) inTurn(ctx context.Context, n int) (_ *Permit, again bool, _
 	if _, err := s.known(ctx); err != nil { // nothing is written for a limit that is refused
 		return nil, false, err
 	}
-	turn, err := s.locks.Lock(ctx, TurnKey(s.name))
+	turn, err := s.locks.Lock(ctx, QueueKey(s.name))
 	if err != nil {
 		return nil, false, err
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/semaphore"
 )
@@ -26,7 +26,7 @@ type passer struct {
 
 func newPasser(t *testing.T, s *clienttest.Script) *passer {
 	t.Helper()
-	slots, has := seam.As[lease.SlotPasser](s)
+	slots, has := adapter.As[lease.SlotPasser](s)
 	if !has {
 		t.Fatal("the store hands no slots over")
 	}
@@ -121,7 +121,7 @@ func TestASlotThatAnUnansweredTryHasHandedOverIsNoLoss(t *testing.T) {
 			if made, err := pass(); err != nil || !made[0].Granted {
 				t.Error(made, err)
 			}
-			return []lease.Acquired{{Doubtful: true}}, nil
+			return []lease.Acquired{{Unknown: true}}, nil
 		}
 		ok(t, held.Release(t.Context()))
 		granted(t, waiter, time.Minute)

@@ -97,7 +97,7 @@ func (s *Semaphore) leadInTurn(ctx context.Context, w *waiter, asks bool) error 
 func (s *Semaphore) takeTurn(ctx context.Context, w *waiter, hints *rowlock.SlotHints) (
 	begun bool, err error,
 ) {
-	awaited := func() bool { return hints.Awaited(ctx, TurnKey(s.name)) }
+	awaited := func() bool { return hints.Awaited(ctx, QueueKey(s.name)) }
 	over, goesOn := s.line.renew(awaited)
 	if goesOn {
 		return false, nil
@@ -113,7 +113,7 @@ func (s *Semaphore) takeTurn(ctx context.Context, w *waiter, hints *rowlock.Slot
 	if !s.line.awaits(w, stop) {
 		return true, nil
 	}
-	turn, err := s.locks.Lock(waiting, TurnKey(s.name))
+	turn, err := s.locks.Lock(waiting, QueueKey(s.name))
 	if err == nil && !s.line.begins(w, turn) {
 		_ = turn.Unlock(ctx)
 	}

@@ -83,7 +83,7 @@ func New(locks *rowlock.Client, name string, limit int, opts ...Option) (*Semaph
 }
 
 // maxName leaves room for "semaphore/" and "/000" in a key.
-const maxName = lease.MaxKey - len("semaphore/") - len("/turn")
+const maxName = lease.MaxKey - len("semaphore/") - len("/queue")
 
 func check(name string, limit int) error {
 	switch {
@@ -102,8 +102,8 @@ func check(name string, limit int) error {
 // Name returns the semaphore's name.
 func (s *Semaphore) Name() string { return s.name }
 
-// TurnKey is the key that the one waiter of a semaphore holds that asks for slots.
-func TurnKey(name string) string { return "semaphore/" + name + "/turn" }
+// QueueKey is the key that the one waiter of a semaphore holds that asks for slots.
+func QueueKey(name string) string { return "semaphore/" + name + "/queue" }
 
 func (s *Semaphore) of(limit int) lease.Limit {
 	return lease.Limit{Name: "semaphore/" + s.name, Slots: limit}
@@ -178,7 +178,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Permit, error) {
 		return nil, err
 	}
 	if s.inOrder {
-		turn, err := s.locks.TryLock(ctx, TurnKey(s.name))
+		turn, err := s.locks.TryLock(ctx, QueueKey(s.name))
 		if errors.Is(err, rowlock.ErrHeld) {
 			return nil, &FullError{Name: s.name, Wanted: n, Limit: s.seen(), Waited: true}
 		}

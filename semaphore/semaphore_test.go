@@ -125,7 +125,7 @@ func TestAWaiterThatGivesUpLeavesNothing(t *testing.T) {
 		clienttest.WantIs(t, "Acquire", g.err, context.Canceled, rowlock.ErrHeld)
 		ok(t, held.Release(t.Context()))
 		granted(t, second, poll)
-		if clienttest.IsHeld(t, s, semaphore.TurnKey("s")) {
+		if clienttest.IsHeld(t, s, semaphore.QueueKey("s")) {
 			t.Error("the turn is kept")
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -300,7 +300,7 @@ func (d *Watchdog) renew(batch []*Held, until time.Time) {
 	ctx, cancel := context.WithDeadline(d.ctx, until)
 	defer cancel()
 	sent := time.Now()
-	answers := seam.Renew(ctx, d.store, reqs)
+	answers := adapter.Renew(ctx, d.store, reqs)
 	took := time.Since(sent)
 	ended, late, ahead := d.apply(batch, reqs, sent, answers)
 	for _, e := range ended {

@@ -23,7 +23,7 @@ func allocations(ctx context.Context, d *rig.Database, s settings, p *rig.Progre
 	if err := f.openHands(ctx, 1); err != nil {
 		return nil, err
 	}
-	c, err := f.open(d, s.lanes)
+	c, err := f.open(d, s.connections)
 	if err != nil {
 		return nil, err
 	}

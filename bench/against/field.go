@@ -117,24 +117,24 @@ func (f *field) ours(d *rig.Database, s settings) error {
 	if err != nil {
 		return err
 	}
-	if f.clients, err = f.open(d, s.lanes); err != nil {
+	if f.clients, err = f.open(d, s.connections); err != nil {
 		return err
 	}
-	lanes := many(d.Lanes(s.lanes), "lane")
+	connections := many(d.Connections(s.connections), "pinned connection")
 	f.add(&contender{
-		name: nameUpdate, pool: lanes, key: recurring('u'), levels: []int{1, 16, 64, 256, 1024},
+		name: nameUpdate, pool: connections, key: recurring('u'), levels: []int{1, 16, 64, 256, 1024},
 		pair: f.clients.update, contend: f.clients.update, wait: true,
 	})
 	if f.clients.relaxed != nil {
 		f.add(&contender{
-			name: nameRelaxed, pool: lanes, key: recurring('v'), levels: []int{1, 16, 64, 1024}, pair: f.clients.relaxed,
+			name: nameRelaxed, pool: connections, key: recurring('v'), levels: []int{1, 16, 64, 1024}, pair: f.clients.relaxed,
 		})
 	}
 	f.add(&contender{
-		name: nameInsert, pool: lanes, key: recurring('i'), levels: []int{1, 1024}, pair: f.clients.insert,
+		name: nameInsert, pool: connections, key: recurring('i'), levels: []int{1, 1024}, pair: f.clients.insert,
 	})
 	f.add(&contender{
-		name: nameSwap, pool: many(d.Lanes(4), "lane"), key: recurring('o'), levels: []int{1, 64},
+		name: nameSwap, pool: many(d.Connections(4), "pinned connection"), key: recurring('o'), levels: []int{1, 64},
 		pair: swap, contend: swap,
 	})
 	if d.Name == "sqlite" {
@@ -149,7 +149,7 @@ func (f *field) transactions(d *rig.Database, connections int) error {
 		return err
 	}
 	f.add(&contender{
-		name: nameForUpdate, pool: fmt.Sprintf("4 lanes, and one for each held lock, at most %d", connections),
+		name: nameForUpdate, pool: fmt.Sprintf("4 pinned connections, and one for each held lock, at most %d", connections),
 		key: recurring('t'), levels: []int{1, 64}, pair: transaction, contend: transaction,
 	})
 	return nil

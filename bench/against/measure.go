@@ -61,7 +61,7 @@ func (s settings) measure(ctx context.Context, d *rig.Database, o *others, p *ri
 	r.each(s, p, []part{
 		{onProcesses, func(p *rig.Progress) (err error) { r.scenes, err = s.processes(ctx, d, o, p); return err }},
 		{onHeld, func(p *rig.Progress) (err error) { // last: it leaves many rows behind
-			cfg := held.Config{Locks: s.held, Lanes: s.lanes, TTL: s.heldTTL, Helpers: 256}
+			cfg := held.Config{Locks: s.held, Connections: s.connections, TTL: s.heldTTL, Helpers: 256}
 			r.held, err = held.Many(ctx, d, cfg, p)
 			return err
 		}},

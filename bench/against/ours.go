@@ -13,8 +13,8 @@ import (
 	"github.com/rowlockdb/rowlock/optimistic"
 )
 
-func config(lanes int, strategy rowlock.Strategy, relaxed bool) *rowlock.Config {
-	c := setting.Config(lanes, relaxed)
+func config(connections int, strategy rowlock.Strategy, relaxed bool) *rowlock.Config {
+	c := setting.Config(connections, relaxed)
 	c.Strategy = strategy
 	return c
 }
@@ -36,15 +36,15 @@ type clients struct {
 	relaxed        pair // nil if the database has no such release
 }
 
-func (f *field) open(d *rig.Database, lanes int) (c clients, err error) {
-	if c.update, err = f.client(d, config(lanes, rowlock.Update, false)); err != nil {
+func (f *field) open(d *rig.Database, connections int) (c clients, err error) {
+	if c.update, err = f.client(d, config(connections, rowlock.Update, false)); err != nil {
 		return c, err
 	}
-	if c.insert, err = f.client(d, config(lanes, rowlock.Insert, false)); err != nil {
+	if c.insert, err = f.client(d, config(connections, rowlock.Insert, false)); err != nil {
 		return c, err
 	}
 	if setting.CanRelax(d.Name) {
-		c.relaxed, err = f.client(d, config(lanes, rowlock.Update, true))
+		c.relaxed, err = f.client(d, config(connections, rowlock.Update, true))
 	}
 	return c, err
 }

@@ -74,7 +74,7 @@ func (f *field) whileReaping(ctx context.Context, s settings, r *reaped) (p99 fl
 	if err != nil {
 		return 0, err
 	}
-	cfg := config(s.lanes, rowlock.Update, false)
+	cfg := config(s.connections, rowlock.Update, false)
 	cfg.Reaper = rowlock.ReaperConfig{Every: 10 * time.Millisecond}
 	began := time.Now()
 	other, err := rowlock.Open(f.d.Pool, f.d.Dialect, cfg)

@@ -33,14 +33,14 @@ var workloads = []string{
 
 // settings are what the command line says.
 type settings struct {
-	kinds  []rig.Kind
-	parts  map[string]bool
-	rounds int
-	turn   time.Duration
-	lanes  int
-	out    string
-	short  bool
-	strict bool
+	kinds       []rig.Kind
+	parts       map[string]bool
+	rounds      int
+	turn        time.Duration
+	connections int
+	out         string
+	short       bool
+	strict      bool
 
 	made   bool // out, by us
 	began  time.Time
@@ -68,7 +68,7 @@ func parse(args []string) (s settings, err error) {
 	flags.IntVar(&s.rounds, "rounds", 7, "how many turns each contender gets")
 	flags.DurationVar(&s.turn, "turn", 250*time.Millisecond, "how long a turn is")
 	flags.DurationVar(&s.contest, "contest", 500*time.Millisecond, "how long a turn of many processes is")
-	flags.IntVar(&s.lanes, "lanes", 3, "Config.Lanes; SQLite has one")
+	flags.IntVar(&s.connections, "connections", 3, "Config.Connections; SQLite has one")
 	flags.IntVar(&s.held, "held", 100_000, "locks to hold at once")
 	flags.IntVar(&s.waiters, "waiters", 1000, "goroutines that wait for one key")
 	flags.IntVar(&s.dead, "dead", 1_000_000, "dead rows for the reaper to remove")
@@ -85,8 +85,8 @@ func parse(args []string) (s settings, err error) {
 	if s.short {
 		s.shorten()
 	}
-	if min(s.rounds, s.lanes, s.held, s.waiters, s.dead) < 1 || min(s.turn, s.contest) <= 0 || flags.NArg() > 0 {
-		return s, errors.New("there must be at least one round, lane, lock, waiter and dead row, some time, and no arguments but flags")
+	if min(s.rounds, s.connections, s.held, s.waiters, s.dead) < 1 || min(s.turn, s.contest) <= 0 || flags.NArg() > 0 {
+		return s, errors.New("there must be at least one round, pinned connection, lock, waiter and dead row, some time, and no arguments but flags")
 	}
 	if s.parts, err = rig.Choose(*only, workloads...); err != nil {
 		return s, err

@@ -60,7 +60,7 @@ func (f *field) serveCounted(ctx context.Context, c *contender, s settings) (one
 		return one, err
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	client, err := rowlock.Open(pool, f.d.Dialect, config(s.lanes, rowlock.Update, false))
+	client, err := rowlock.Open(pool, f.d.Dialect, config(s.connections, rowlock.Update, false))
 	if err != nil {
 		return one, err
 	}

@@ -24,7 +24,7 @@ type field struct {
 
 func newField(ctx context.Context, d *rig.Database, allowed int) (*field, error) {
 	f := &field{title: d.Name}
-	for range d.Lanes(allowed) {
+	for range d.Connections(allowed) {
 		r, conn, err := raw.Dial(ctx, d)
 		if conn != nil {
 			f.conns = append(f.conns, conn)
@@ -36,7 +36,7 @@ func newField(ctx context.Context, d *rig.Database, allowed int) (*field, error)
 	}
 	for _, strategy := range []rowlock.Strategy{rowlock.Update, rowlock.Insert} {
 		c, err := rowlock.Open(d.Pool, d.Dialect, &rowlock.Config{
-			Lanes: allowed, Strategy: strategy, Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
+			Connections: allowed, Strategy: strategy, Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
 		})
 		if err != nil {
 			return nil, errors.Join(err, f.close())

@@ -49,14 +49,14 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 		err = r.pairs(ctx, d, s, p)
 	}
 	if err == nil && s.held > 0 {
-		r.held, err = held.Many(ctx, d, held.Config{Locks: s.held, Lanes: s.lanes, TTL: 12 * time.Second, Helpers: 16}, p)
+		r.held, err = held.Many(ctx, d, held.Config{Locks: s.held, Connections: s.connections, TTL: 12 * time.Second, Helpers: 16}, p)
 	}
 	return r, err
 }
 
 // pairs runs what needs the contenders.
 func (r *result) pairs(ctx context.Context, d *rig.Database, s settings, p *rig.Progress) (err error) {
-	f, err := newField(ctx, d, s.lanes)
+	f, err := newField(ctx, d, s.connections)
 	if err != nil {
 		return err
 	}

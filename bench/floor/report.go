@@ -22,8 +22,8 @@ const (
 
 // report prints what was found, and returns rig.ErrMissed if -check asks for it.
 func report(w io.Writer, s settings, all []*result) error {
-	fmt.Fprintf(w, "%s, GOMAXPROCS %d, %d lanes and as many connections for the floor (SQLite 1), %d rounds of %s\n",
-		runtime.Version(), runtime.GOMAXPROCS(0), s.lanes, s.rounds, s.turn)
+	fmt.Fprintf(w, "%s, GOMAXPROCS %d, %d pinned connections and as many connections for the floor (SQLite 1), %d rounds of %s\n",
+		runtime.Version(), runtime.GOMAXPROCS(0), s.connections, s.rounds, s.turn)
 	for _, r := range all {
 		fmt.Fprintf(w, "%s: %s\n", r.kind.Name, strings.Join(r.facts, "; "))
 	}

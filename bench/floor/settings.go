@@ -17,7 +17,7 @@ type settings struct {
 	goroutines    []int
 	rounds        int
 	turn          time.Duration
-	lanes         int
+	connections   int
 	check         bool
 }
 
@@ -28,14 +28,14 @@ func parse(args []string) (s settings, err error) {
 	only := flags.String("only", "", "parts to run, with commas between: rates, allocs, held; empty means all")
 	flags.IntVar(&s.rounds, "rounds", 15, "how many turns each contender gets")
 	flags.DurationVar(&s.turn, "for", 280*time.Millisecond, "how long a turn is")
-	flags.IntVar(&s.lanes, "lanes", 4, "Config.Lanes, and the floor's connections; SQLite has one")
+	flags.IntVar(&s.connections, "connections", 4, "Config.Connections, and the floor's connections; SQLite has one")
 	flags.IntVar(&s.held, "held", 10_000, "locks to hold at once")
 	flags.BoolVar(&s.check, "check", false, "exit with 1 if a target is missed")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
-	if s.rounds < 1 || s.turn <= 0 || s.lanes < 1 || s.held < 0 || flags.NArg() > 0 {
-		return s, fmt.Errorf("there must be at least one round, some time, one lane, and no arguments but flags")
+	if s.rounds < 1 || s.turn <= 0 || s.connections < 1 || s.held < 0 || flags.NArg() > 0 {
+		return s, fmt.Errorf("there must be at least one round, some time, one pinned connection, and no arguments but flags")
 	}
 	parts, err := rig.Choose(*only, "rates", "allocs", "held")
 	if err != nil {

@@ -15,7 +15,8 @@ var updates = map[string]string{
 	"mysql":  "UPDATE %s SET token = token + 1 WHERE `key` = ?",
 }
 
-// update is the least that a hand-over can be: one row is changed, and committed as a lane commits.
+// update is the least that a hand-over can be: one row is changed, and committed as a pinned
+// connection commits.
 type update struct {
 	conn *rig.Conn
 	stmt rig.Stmt

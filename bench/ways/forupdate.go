@@ -23,7 +23,7 @@ func openForUpdate(ctx context.Context, d *rig.Database, goroutines int) (*field
 		f.close()
 		return nil, err
 	}
-	writers, err := f.hands(ctx, d, min(goroutines, lanes), map[string]string{
+	writers, err := f.hands(ctx, d, min(goroutines, connections), map[string]string{
 		"take":  d.SQL(`UPDATE {rowlock} SET owner = ?, token = token + 1, expires_at = {now} + {micros} WHERE {key} = ? AND (owner IS NULL OR expires_at <= {now})`),
 		"clear": d.SQL(`UPDATE {rowlock} SET owner = NULL WHERE {key} = ? AND owner = ?`),
 	}, nil)

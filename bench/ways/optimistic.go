@@ -10,12 +10,12 @@ import (
 	"github.com/rowlockdb/rowlock/optimistic"
 )
 
-const lanes = 4
+const connections = 4
 
 // openOptimistic: the floor reads the row, changes it if it is still as read, and makes it free.
 func openOptimistic(ctx context.Context, d *rig.Database, goroutines int) (*field, error) {
 	f := new(field)
-	all, err := f.hands(ctx, d, min(goroutines, d.Lanes(lanes)), map[string]string{
+	all, err := f.hands(ctx, d, min(goroutines, d.Connections(connections)), map[string]string{
 		"swap":  d.SQL(`UPDATE {rowlock} SET owner = ?, token = ?, expires_at = {now} + {micros} WHERE {key} = ? AND token = ? AND owner IS NULL`),
 		"clear": d.SQL(`UPDATE {rowlock} SET owner = NULL WHERE {key} = ? AND owner = ?`),
 	}, map[string]string{

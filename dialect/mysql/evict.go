@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -54,7 +54,7 @@ func (d *database) EndBlockers(
 
 // errHidden is why nothing that blocks is found: an empty answer does not say that nothing does.
 var errHidden = fmt.Errorf("%w: %w: performance_schema is OFF, with which MySQL would show the session: %s",
-	lease.ErrUnsupported, seam.ErrUnseen, turnOn)
+	lease.ErrUnsupported, adapter.ErrUnseen, turnOn)
 
 const turnOn = "start the server with performance_schema = ON"
 

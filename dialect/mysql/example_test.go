@@ -43,7 +43,7 @@ func ExampleNew() {
 }
 
 // The driver need not watch a context for each statement of a lock. rowlock keeps up to
-// Config.Lanes connections of the pool to itself: a limit has room for them and for the
+// Config.Connections connections of the pool to itself: a limit has room for them and for the
 // application.
 func ExampleConnector() {
 	cfg, err := driver.ParseDSN(os.Getenv("MYSQL_DSN"))
@@ -57,7 +57,7 @@ func ExampleConnector() {
 	db := sql.OpenDB(connector)
 	defer db.Close()
 	db.SetMaxOpenConns(20)
-	locks, err := rowlock.Open(db, mysql.New(), &rowlock.Config{Lanes: 3})
+	locks, err := rowlock.Open(db, mysql.New(), &rowlock.Config{Connections: 3})
 	if err != nil {
 		log.Fatal(err)
 	}

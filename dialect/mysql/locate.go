@@ -49,7 +49,7 @@ func (d *database) unshadow(ctx context.Context, conn *sql.Conn) error {
 	}
 	drop := `DROP TEMPORARY TABLE IF EXISTS ` + strings.Join(tables, ", ")
 	_, err := conn.ExecContext(ctx, drop)
-	if isNumber(err, 1792) { // the session's transactions only read, as those of a lane do not
+	if isNumber(err, 1792) { // the session's transactions only read, as no pinned connection's do
 		if _, err = conn.ExecContext(ctx, `SET SESSION TRANSACTION READ WRITE`); err == nil {
 			_, err = conn.ExecContext(ctx, drop)
 		}

@@ -14,13 +14,12 @@ import (
 )
 
 const (
-	// meaning are the settings that change what statements mean. They are literals, because DEFAULT
-	// is the server's global value, which may be what is to be undone. sql_mode is strict, whatever
-	// the server defaults to. Under completion_type = CHAIN every COMMIT would begin the next
-	// transaction, and what follows a renewal would never be committed. Safe
-	// updates would refuse batches, and a short max_sort_length would order keys by
-	// their first bytes. Without derived_merge MySQL takes a parameter of bytes for text (error
-	// 3854).
+	// meaning are the settings that change what statements mean. They are literals, because DEFAULT is
+	// the server's global value, which may be what is to be undone. sql_mode is strict, whatever the
+	// server defaults to. Under completion_type = CHAIN every COMMIT would begin the next transaction,
+	// and what follows a renewal would never be committed. Safe updates would refuse batches, and a
+	// short max_sort_length would order keys by their first bytes. Without derived_merge MySQL takes a
+	// parameter of bytes for text (error 3854).
 	meaning = `sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1,
 			completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_auto_is_null = 0,
 			sql_big_selects = 1, max_sort_length = 1024, time_zone = '+00:00',
@@ -77,8 +76,7 @@ func (d *database) Setup(ctx context.Context, s *conn.Session) error {
 	}
 	s.ID, s.Guard.Begin = id, begin
 	settings := []string{
-		// What the application left open: our statements would be part of it, and never be
-		// committed.
+		// What the application left open: our statements would be part of it, and never be committed.
 		`ROLLBACK AND NO CHAIN`,
 		`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
 		`SET SESSION TRANSACTION READ WRITE`,
@@ -90,7 +88,7 @@ func (d *database) Setup(ctx context.Context, s *conn.Session) error {
 		settings = append(settings, `SET SESSION idle_transaction_timeout = 4,
 			idle_write_transaction_timeout = 0, idle_readonly_transaction_timeout = 0`)
 	} else {
-		// MySQL has no such limit, and its limit on idle sessions would end idle lanes.
+		// MySQL has no such limit, and its limit on idle sessions would end idle pinned connections.
 		s.Guard.Before, s.Guard.After = `SET SESSION wait_timeout = 4`,
 			`SET SESSION wait_timeout = 28800`
 	}
@@ -105,9 +103,10 @@ func (d *database) Setup(ctx context.Context, s *conn.Session) error {
 	return d.enter(ctx, s.Conn())
 }
 
-// pin makes the settings of a migration, whose statements are those of any lane's session, and what
-// else changes the tables. Waits have the shortest bound that both servers accept. A program that
-// is stopped in it, or whose machine is gone, keeps the lock from others for 10 s.
+// pin makes the settings of a migration, whose statements are those of any pinned connection's
+// session, and what else changes the tables. Waits have the shortest bound that both servers
+// accept. A program that is stopped in it, or whose machine is gone, keeps the lock from others for
+// 10 s.
 func pin(ctx context.Context, conn *sql.Conn) error {
 	version, _, err := meet(ctx, conn)
 	if err != nil {

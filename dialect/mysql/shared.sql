@@ -1,13 +1,13 @@
--- Keys that are held by several members at once. The row of such a key has a reader group as its owner and no end: it
--- expires in the year 9999, so that every other statement finds it held. A reader group is called rowlockT and its
--- token. Its members have rows of their own, and only their own statements change those. The reader group of 16 zero
--- bytes are wishes: callers that wait for the key exclusively.
+-- Keys that are held by several members at once. The row of such a key has a reader group as its owner and no
+-- end: it expires in the year 9999, so that every other statement finds it held. A reader group is called
+-- rowlockT and its token. Its members have rows of their own, and only their own statements change those. The
+-- reader group of 16 zero bytes are intents: callers that wait for the key exclusively.
 
 -- name: share
--- note, JSON array of {k, o, t, d}: one hexadecimal key, owners, nothing, ttl in µs. A row that another transaction
--- has locked is skipped, unless it is locked to be read. The oldest wish refuses for 10 s, and not for 1 s, and so
--- on. The token comes back as the insert id. One that is a member already makes the statement fail, so that a count
--- of all rows says that this statement has made each.
+-- note, JSON array of {k, o, t, d}: one hexadecimal key, owners, nothing, ttl in µs. A row that another
+-- transaction has locked is skipped, unless it is locked to be read. The oldest intent refuses for 10 s, and
+-- not for 1 s, and so on. The token comes back as the insert id. One that is a member already makes the
+-- statement fail, so that a count of all rows says that this statement has made each.
 INSERT INTO rowlock_member (`key`, reader_group, owner, note, joined_at, expires_at)
 SELECT r.`key`, r.owner, UNHEX(j.o), ?, UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6) + INTERVAL j.d + 0 * LAST_INSERT_ID(r.token) MICROSECOND
@@ -37,7 +37,7 @@ ON DUPLICATE KEY UPDATE
 
 -- name: member-look
 -- JSON array of hexadecimal keys. Of each key that a reader group holds: how many members live, the
--- longest remaining time in µs and that member's note, and whether a wish refuses new members.
+-- longest remaining time in µs and that member's note, and whether an intent refuses new members.
 SELECT r.`key`,
   (SELECT COUNT(*) FROM rowlock_member AS m WHERE m.`key` = r.`key` AND m.reader_group = r.owner
     AND m.expires_at > UTC_TIMESTAMP(6)),
@@ -54,7 +54,7 @@ WHERE r.placement = @placement AND r.owner IS NOT NULL AND r.expires_at = '9999-
 
 -- name: member-others
 -- JSON array of hexadecimal keys. Those that a reader group without a live member holds, and
--- whether a wish for the key lives.
+-- whether an intent for the key lives.
 SELECT r.`key`, EXISTS (SELECT 1 FROM rowlock_member AS w WHERE w.`key` = r.`key`
   AND w.reader_group = UNHEX('00000000000000000000000000000000') AND w.expires_at > UTC_TIMESTAMP(6))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
@@ -124,12 +124,12 @@ WHERE `key` = ? AND reader_group = ? AND expires_at > UTC_TIMESTAMP(6) LIMIT 1
 DELETE FROM rowlock_member WHERE `key` = ? AND reader_group = ? AND owner = ?
 
 -- name: member-dead
--- retention in µs, limit. Members and wishes that have been dead for so long.
+-- retention in µs, limit. Members and intents that have been dead for so long.
 SELECT `key`, owner, reader_group FROM rowlock_member
 WHERE expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND LIMIT ?
 
--- name: wish
--- waiter, life in µs, keys as a JSON array. A wish that lives keeps its age: the assignments run
+-- name: intend
+-- waiter, life in µs, keys as a JSON array. An intent that lives keeps its age: the assignments run
 -- from left to right.
 INSERT INTO rowlock_member (`key`, reader_group, owner, joined_at, expires_at)
 SELECT UNHEX(j.k), UNHEX('00000000000000000000000000000000'), ?, UTC_TIMESTAMP(6),
@@ -140,7 +140,7 @@ ON DUPLICATE KEY UPDATE
   joined_at = IF(rowlock_member.expires_at > UTC_TIMESTAMP(6), rowlock_member.joined_at, VALUES(joined_at)),
   expires_at = VALUES(expires_at)
 
--- name: unwish
+-- name: unintend
 -- keys as a JSON array, waiter
 DELETE m FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
 STRAIGHT_JOIN rowlock_member AS m FORCE INDEX (PRIMARY)

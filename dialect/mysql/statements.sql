@@ -1,6 +1,6 @@
 -- The statements for MySQL and MariaDB. The section names are the same in every dialect, and the server sees each as
 -- a comment after the verb: SELECT /* rowlock look */ …. Three names are filled in. @placement is the placement of
--- the rows that these statements may change: 0 for leases, otherwise see lease.HomeTransaction. @last_token is the
+-- the rows that these statements may change: 0 for leases, otherwise see lease.PlacementTransaction. @last_token is the
 -- largest token that is ever granted, lease.MaxToken - 1. @era is the start of the session's era, which each of its
 -- tokens is above; see era.sql.
 --

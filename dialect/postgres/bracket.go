@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// begin is how a transaction of InTx begins. The lane's settings say the rest.
+	// begin is how a transaction of InTx begins. The pinned connection's settings say the rest.
 	begin = `BEGIN ISOLATION LEVEL READ COMMITTED, NOT DEFERRABLE`
 	// beginShared is begin for a session whose settings are anything; see pins for READ WRITE.
 	beginShared = `BEGIN ISOLATION LEVEL READ COMMITTED, READ WRITE, NOT DEFERRABLE`

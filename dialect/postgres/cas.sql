@@ -4,7 +4,7 @@
 
 -- name: cas-setup
 -- A change of a row waits for a transaction that has it locked, but no longer than a slow commit
--- takes, because the lane has other work. Returns for how many ms.
+-- takes, because the pinned connection has other work. Returns for how many ms.
 SELECT 100 FROM set_config('lock_timeout', '100', false)
 
 -- name: cas-look
@@ -41,8 +41,7 @@ WHERE r.key = $5 AND r.placement = @placement AND r.token = $6 AND r.owner = $7:
   AND r.expires_at <= clock_timestamp()
 
 -- name: cas-insert
--- $1 key, $2 owner, $3 note, $4 ttl, $5 bucket. The statement does not lock the floor: see
--- cas-made.
+-- $1 key, $2 owner, $3 note, $4 ttl, $5 bucket. The statement does not lock the floor: see cas-made.
 INSERT INTO rowlock (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT $1, $2, $3, greatest(f.floor, @era) + 1, clock_timestamp(),
   clock_timestamp() + $4::bigint * interval '1 microsecond', @placement

@@ -21,10 +21,10 @@ func (d *database) History(
 // anotherServer is what the statement cannot read as a number, and so says.
 const anotherServer = "rowlock: this is another server"
 
-// EraText is a number on a session of the lane's own, which ends with its server, and before its
-// database is renamed or dropped. Behind a pooler the statement fails in any other history: on a
-// server that was started at another moment, in a copy of the database, and with a table that was
-// made anew.
+// EraText is a number on a session of the pinned connection's own, which ends with its server, and
+// before its database is renamed or dropped. Behind a pooler the statement fails in any other
+// history: on a server that was started at another moment, in a copy of the database, and with a
+// table that was made anew.
 func (d *database) EraText(s *conn.Session, h sqlstore.History) string {
 	if !s.Unprepared {
 		return fmt.Sprint(h.Newest)

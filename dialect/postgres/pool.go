@@ -13,9 +13,9 @@ import (
 // connections, and the *sql.DB knows pool's MaxConns: rowlock.Open then leaves the application at
 // least one, or refuses with lease.ErrPool.
 //
-// A client keeps 3 connections of pool (Config.Lanes). While it waits for a lock it has one more to
-// listen on, if pool is larger than 4, and for a busy key one more, if pool is larger than 6.
-// pgxpool's default is 4, or the number of CPUs if that is more: set pool_max_conns to what the
+// A client keeps 3 connections of pool (Config.Connections). While it waits for a lock it has one
+// more to listen on, if pool is larger than 4, and for a busy key one more, if pool is larger than
+// 6. pgxpool's default is 4, or the number of CPUs if that is more: set pool_max_conns to what the
 // application needs and 5 more.
 //
 // Close in this order: the client, the *sql.DB, pool. pool.Close waits until its connections are

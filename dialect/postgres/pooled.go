@@ -74,7 +74,7 @@ func checkOwn(ctx context.Context, c *pgx.Conn) error {
 			return fmt.Errorf(
 				"%w: this pool leads through a pooler in transaction mode, where the settings "+
 					"and prepared statements of "+
-					"lanes would get into the sessions of others: %s", lease.ErrConfig, pooledCure)
+					"pinned connections would get into the sessions of others: %s", lease.ErrConfig, pooledCure)
 		}
 	}
 	return nil

@@ -69,7 +69,7 @@ func TestPlacesWithTooFewAnswersAreNone(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		m := newMocked(t)
 		m.query("places", sqlmock.NewRows(columns).AddRow(n, 0, true, 7, "other", 5, 0))
-		if got, err := m.d.Places(t.Context(), m.Session, make([]lease.Lease, 2)); err == nil {
+		if got, err := m.d.QueuePositions(t.Context(), m.Session, make([]lease.Lease, 2)); err == nil {
 			t.Errorf("an answer for number %d of 2 is taken for %+v", n, got)
 		}
 		m.done()

@@ -85,9 +85,9 @@ func durable(local bool) string {
 }
 
 // meaning are the settings that change what statements mean, for a transaction or for a session.
-// Functions and triggers are found by the search_path, which lanes reset; the tables are not,
-// because every name has a schema. A backslash in a literal, and NULL in an array, would otherwise
-// be text. docs/server-settings.md has every setting, and why the others need no value.
+// Functions and triggers are found by the search_path, which pinned connections reset; the tables
+// are not, because every name has a schema. A backslash in a literal, and NULL in an array, would
+// otherwise be text. docs/server-settings.md has every setting, and why the others need no value.
 func meaning(local bool) string {
 	return strings.ReplaceAll(`set_config('client_encoding', 'UTF8', @local),
 		set_config('standard_conforming_strings', 'on', @local),
@@ -101,11 +101,11 @@ func meaning(local bool) string {
 }
 
 // pin makes the settings of a migration, for its transaction. It may take longer than a statement
-// of a lane, and its context bounds it. A program that is stopped in it, or whose machine is gone,
-// keeps the lock from others for 10 s, which is how long they wait for it at a time. Tables of
-// another kind than heap may have no row locks. What another client has left in a session behind a
-// pooler does not count: its role, which may make no tables, and its READ ONLY, which the BEGIN has
-// lifted. A default that forbids writing stays in force, as for pins.
+// of a pinned connection, and its context bounds it. A program that is stopped in it, or whose
+// machine is gone, keeps the lock from others for 10 s, which is how long they wait for it at a
+// time. Tables of another kind than heap may have no row locks. What another client has left in a
+// session behind a pooler does not count: its role, which may make no tables, and its READ ONLY,
+// which the BEGIN has lifted. A default that forbids writing stays in force, as for pins.
 func (d *database) pin(ctx context.Context, conn *sql.Conn) error {
 	role := `NULL`
 	if d.settings.Pooled {

@@ -1,13 +1,13 @@
--- Keys that are held by several members at once. The row of such a key has a reader group as its owner and no end: it
--- expires in the year 9999, so that every other statement finds it held. A reader group is called rowlockT and its
--- token. Its members have rows of their own, and only their own statements change those. The reader group of 16 zero
--- bytes are wishes: callers that wait for the key exclusively.
+-- Keys that are held by several members at once. The row of such a key has a reader group as its owner and no
+-- end: it expires in the year 9999, so that every other statement finds it held. A reader group is called
+-- rowlockT and its token. Its members have rows of their own, and only their own statements change those. The
+-- reader group of 16 zero bytes are intents: callers that wait for the key exclusively.
 
 -- name: share
 -- $1 note, and of each member, as array literals: $2 key, $3 owner, $4 nothing, $5 ttl in µs. A row
 -- that another transaction is ending is skipped. FOR KEY SHARE keeps a reader group from being
 -- ended before this commits, and conflicts neither with other members nor with their fences. The
--- oldest wish refuses for 10 s, and not for 1 s, and so on.
+-- oldest intent refuses for 10 s, and not for 1 s, and so on.
 WITH want AS (
   SELECT * FROM unnest($2::text::bytea[], $3::text::bytea[], $4::text::bigint[], $5::text::bigint[])
     AS w (key, owner, token, ttl)
@@ -53,7 +53,7 @@ RETURNING m.reader_group
 
 -- name: member-look
 -- $1 keys as an array literal. Of each key that a reader group holds: how many members live, the
--- longest remaining time in µs and that member's note, and whether a wish refuses new members.
+-- longest remaining time in µs and that member's note, and whether an intent refuses new members.
 SELECT r.key,
   (SELECT count(*) FROM rowlock_member AS m
    WHERE m.key = r.key AND m.reader_group = r.owner AND m.expires_at > clock_timestamp()),
@@ -73,7 +73,7 @@ WHERE r.key = ANY ($1::text::bytea[]) AND r.placement = @placement AND r.owner I
 
 -- name: member-others
 -- $1 keys as an array literal. Those that a reader group without a live member holds, and whether a
--- wish for the key lives.
+-- intent for the key lives.
 SELECT r.key, EXISTS (SELECT 1 FROM rowlock_member AS w WHERE w.key = r.key
     AND w.reader_group = decode('00000000000000000000000000000000', 'hex') AND w.expires_at > clock_timestamp())::int
 FROM rowlock AS r
@@ -91,10 +91,9 @@ JOIN rowlock_member AS m ON m.key = w.key AND m.owner = w.owner
 WHERE m.reader_group <> decode('00000000000000000000000000000000', 'hex')
 
 -- name: member-renew
--- Of each member, as array literals: $1 key, $2 owner, $3 token, $4 ttl in µs. A member that has
--- expired stays so. One that the holder's own transaction has locked is skipped. The clock is read
--- under the row's lock: a taker that looks for the living removes the dead first, and waits for
--- this.
+-- Of each member, as array literals: $1 key, $2 owner, $3 token, $4 ttl in µs. A member that has expired stays
+-- so. One that the holder's own transaction has locked is skipped. The clock is read under the row's lock: a
+-- taker that looks for the living removes the dead first, and waits for this.
 WITH want AS (
   SELECT w.key, w.owner, 'rowlockT'::bytea || int8send(w.token) AS reader_group, w.ttl
   FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
@@ -128,8 +127,8 @@ WHERE m.key = w.key AND m.reader_group = 'rowlockT'::bytea || int8send(w.token) 
 RETURNING m.key, m.owner, m.reader_group
 
 -- name: member-leave-one
--- $1 key, $2 reader group, $3 owner. Whether another member lives, and whether a wish for the key does, as this
--- statement's snapshot has them: of two members that leave at once, each may see the other.
+-- $1 key, $2 reader group, $3 owner. Whether another member lives, and whether an intent for the key does, as
+-- this statement's snapshot has them: of two members that leave at once, each may see the other.
 DELETE FROM rowlock_member AS m WHERE m.key = $1 AND m.reader_group = $2 AND m.owner = $3
 RETURNING EXISTS (SELECT 1 FROM rowlock_member AS o WHERE o.key = $1 AND o.reader_group = $2
     AND o.owner <> $3 AND o.expires_at > clock_timestamp())::int,
@@ -141,15 +140,15 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_member AS o WHERE o.key = $1 AND o.reade
 DELETE FROM rowlock_member WHERE key = $1 AND reader_group = $2 AND owner = $3
 
 -- name: member-dead
--- $1 retention in µs, $2 limit. Members and wishes that have been dead for so long, but for
+-- $1 retention in µs, $2 limit. Members and intents that have been dead for so long, but for
 -- what another hand has named.
 SELECT key, owner, reader_group FROM rowlock_member
 WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond'
   AND octet_length(owner) = 16 AND octet_length(reader_group) = 16
 LIMIT $2::bigint
 
--- name: wish
--- $1 waiter, $2 life in µs, $3 keys as an array literal. A wish that lives keeps its age.
+-- name: intend
+-- $1 waiter, $2 life in µs, $3 keys as an array literal. An intent that lives keeps its age.
 INSERT INTO rowlock_member AS m (key, reader_group, owner, joined_at, expires_at)
 SELECT k, decode('00000000000000000000000000000000', 'hex'), $1::bytea, clock_timestamp(),
   clock_timestamp() + $2::bigint * interval '1 microsecond'
@@ -157,7 +156,7 @@ FROM unnest($3::text::bytea[]) AS k
 ON CONFLICT (key, reader_group, owner) DO UPDATE SET expires_at = excluded.expires_at,
   joined_at = CASE WHEN m.expires_at > clock_timestamp() THEN m.joined_at ELSE excluded.joined_at END
 
--- name: unwish
+-- name: unintend
 -- $1 keys as an array literal, $2 waiter
 DELETE FROM rowlock_member WHERE key = ANY ($1::text::bytea[])
   AND reader_group = decode('00000000000000000000000000000000', 'hex') AND owner = $2::bytea

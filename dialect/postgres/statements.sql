@@ -1,7 +1,7 @@
 -- The statements for Postgres. The section names are the same in every dialect, and the server sees
 -- each as a comment after the verb: SELECT /* rowlock look */ …. Three names are filled in.
 -- @placement is the placement of the rows that these statements may change: 0 for leases, otherwise
--- see lease.HomeTransaction. @last_token is the largest token that is ever granted, lease.MaxToken
+-- see lease.PlacementTransaction. @last_token is the largest token that is ever granted, lease.MaxToken
 -- - 1. @era is the start of the session's era, which each of its tokens is above; see era.sql.
 --
 -- Time is clock_timestamp(), never now(): now() is when the transaction began, which is before the
@@ -18,16 +18,14 @@ WHERE r.key = $1 AND r.placement = @placement AND r.owner IS NULL AND r.token BE
 RETURNING r.token
 
 -- name: acquire-any
--- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. It handles every state of the row, and its
--- absence. It runs after acquire-update has changed nothing, because the planner needs longer for
--- it.
+-- $1 key, $2 owner, $3 note, $4 ttl in µs, $5 bucket. It handles every state of the row, and its absence. It
+-- runs after acquire-update has changed nothing, because the planner needs longer for it.
 --
--- A held key falls through to the last SELECT, and the statement writes and locks nothing: ON
--- CONFLICT … DO UPDATE … WHERE false would lock the row and write WAL for every loser. It takes an
--- expired row with SKIP LOCKED, because the previous holder may be inside a fencing transaction,
--- and waiting for that would end in a lock timeout and an ERROR line in the server's log. If there
--- is no row, it reads the floor FOR SHARE, so that the reaper, which locks it FOR UPDATE before it
--- deletes, cannot come between.
+-- A held key falls through to the last SELECT, and the statement writes and locks nothing: ON CONFLICT … DO
+-- UPDATE … WHERE false would lock the row and write WAL for every loser. It takes an expired row with SKIP
+-- LOCKED, because the previous holder may be inside a fencing transaction, and waiting for that would end in a
+-- lock timeout and an ERROR line in the server's log. If there is no row, it reads the floor FOR SHARE, so that
+-- the reaper, which locks it FOR UPDATE before it deletes, cannot come between.
 WITH expired AS (
   SELECT key FROM rowlock
   WHERE key = $1 AND placement = @placement AND owner IS NOT NULL AND expires_at <= clock_timestamp()
@@ -104,16 +102,15 @@ FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN rowlock AS r O
 -- see release-relaxed: no change of the batch may then have a next owner. The server evaluates that
 -- setting once, before it has anything to change.
 --
--- It locks in key order before it writes anything, so that two batches cannot deadlock. It uses
--- SKIP LOCKED, because a row may be locked for as long as a fence lasts, and the rest of the batch
--- would wait for it. It updates by ctid, because finding the rows again by key would take as long
--- as the first time. A row that was changed since the statement's snapshot is not found by ctid,
--- and answered 0.
+-- It locks in key order before it writes anything, so that two batches cannot deadlock. It uses SKIP LOCKED,
+-- because a row may be locked for as long as a fence lasts, and the rest of the batch would wait for it. It
+-- updates by ctid, because finding the rows again by key would take as long as the first time. A row that was
+-- changed since the statement's snapshot is not found by ctid, and answered 0.
 --
 -- With all or nothing it also locks nothing unless every change seems possible, so that a loser
 -- writes nothing. It counts the locked rows by ctid as it will update them: a row that was taken
 -- and released since the snapshot is locked, and free, and not found. NOT IN and not NOT EXISTS,
--- for which a lane's planner settings would compare every row with every other.
+-- for which a pinned connection's planner settings would compare every row with every other.
 WITH want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
     $5::text::text[], $6::text::bigint[])
@@ -220,11 +217,10 @@ RETURNING r.key, r.token
 -- name: renew
 -- $1 keys, $2 owners, $3 tokens, $4 ttls in µs, each as an array literal, keys in order.
 --
--- SKIP LOCKED, because the holder's own fence may have the row. Such a lease is answered 2, busy,
--- with what remains of it by the snapshot, which shows committed expiries only. It locks the rows
--- in key order, so that two renewals of overlapping batches cannot deadlock. It does not touch
--- expired or foreign rows. A batch may have a lost lease and the next lease of the same key, so
--- that a key alone does not identify a renewal.
+-- SKIP LOCKED, because the holder's own fence may have the row. Such a lease is answered 2, busy, with what
+-- remains of it by the snapshot, which shows committed expiries only. It locks the rows in key order, so that
+-- two renewals of overlapping batches cannot deadlock. It does not touch expired or foreign rows. A batch may
+-- have a lost lease and the next lease of the same key, so that a key alone does not identify a renewal.
 WITH want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
     WITH ORDINALITY AS w (key, owner, token, ttl, n)
@@ -274,9 +270,8 @@ WHERE key = $2 AND owner = $3 AND token IN ($4, $5) AND placement = @placement
   AND expires_at > clock_timestamp()
 
 -- name: release
--- $1 key, $2 owner, $3 token, or 0 for any token of this owner, $4 the releasing process. The
--- returned row says whether another process waits. That costs a look at one index here, and would
--- cost a round trip later.
+-- $1 key, $2 owner, $3 token, or 0 for any token of this owner, $4 the releasing process. The returned row says
+-- whether another process waits. That costs a look at one index here, and would cost a round trip later.
 UPDATE rowlock SET owner = NULL, note = '', expires_at = clock_timestamp()
 WHERE key = $1 AND owner = $2 AND $3::bigint IN (token, 0) AND placement = @placement
 RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q

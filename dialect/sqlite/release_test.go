@@ -199,8 +199,8 @@ func shares(t *testing.T, path string) {
 	}
 }
 
-// A file stays in WAL mode as long as a lane has it open.
-func TestAFileWithALaneKeepsItsJournal(t *testing.T) {
+// A file stays in WAL mode as long as a pinned connection has it open.
+func TestAFileWithAPinnedConnectionKeepsItsJournal(t *testing.T) {
 	w := watch(t, wal)
 	w.ok(w.release(w.acquire("k")))
 	var path, mode string

@@ -9,7 +9,7 @@ import (
 
 // Setup makes the session's settings: synchronous=FULL, because WAL mode without it forgets the
 // last commits in a power failure, and a short wait for the file's write lock. The wait is short
-// because the lane has other work; the store tries again.
+// because the pinned connection has other work; the store tries again.
 func (d *database) Setup(ctx context.Context, s *conn.Session) error {
 	abandon(ctx, s.Conn())
 	for _, pragma := range []string{`PRAGMA busy_timeout = 100`, `PRAGMA synchronous = FULL`} {

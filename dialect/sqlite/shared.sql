@@ -1,11 +1,11 @@
--- Keys that are held by several members at once. The row of such a key has a reader group as its owner and no end: it
--- expires in the year 9999, so that every other statement finds it held. A reader group is called rowlockT and its
--- token. Its members have rows of their own, and only their own statements change those. The reader group of 16 zero
--- bytes are wishes: callers that wait for the key exclusively.
+-- Keys that are held by several members at once. The row of such a key has a reader group as its owner and no
+-- end: it expires in the year 9999, so that every other statement finds it held. A reader group is called
+-- rowlockT and its token. Its members have rows of their own, and only their own statements change those. The
+-- reader group of 16 zero bytes are intents: callers that wait for the key exclusively.
 
 -- name: share
--- note, JSON array of {k, o, t, d}: hexadecimal key and owner, nothing, ttl in µs. The oldest wish
--- refuses for 10 s, and not for 1 s, and so on.
+-- note, JSON array of {k, o, t, d}: hexadecimal key and owner, nothing, ttl in µs. The oldest intent refuses
+-- for 10 s, and not for 1 s, and so on.
 INSERT INTO rowlock_member (key, reader_group, owner, note, joined_at, expires_at)
 SELECT r.key, r.owner, unhex(j.value ->> 'o'), ?, CAST(unixepoch('subsec') * 1000 AS INTEGER),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + ((j.value ->> 'd') + 999) / 1000
@@ -32,7 +32,7 @@ RETURNING reader_group
 
 -- name: member-look
 -- JSON array of hexadecimal keys. Of each key that a reader group holds: how many members live, the
--- longest remaining time in µs and that member's note, and whether a wish refuses new members.
+-- longest remaining time in µs and that member's note, and whether an intent refuses new members.
 SELECT r.key,
   (SELECT count(*) FROM rowlock_member AS m WHERE m.key = r.key AND m.reader_group = r.owner
     AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)),
@@ -48,7 +48,7 @@ WHERE r.placement = @placement AND r.owner IS NOT NULL AND r.expires_at = 253370
 
 -- name: member-others
 -- JSON array of hexadecimal keys. Those that a reader group without a live member holds, and
--- whether a wish for the key lives.
+-- whether an intent for the key lives.
 SELECT r.key, EXISTS (SELECT 1 FROM rowlock_member AS w WHERE w.key = r.key
   AND w.reader_group = zeroblob(16) AND w.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
 FROM json_each(?) AS j CROSS JOIN rowlock AS r ON r.key = unhex(j.value)
@@ -63,8 +63,7 @@ SELECT m.key, m.owner, m.reader_group FROM json_each(?) AS j CROSS JOIN rowlock_
 WHERE m.reader_group <> zeroblob(16)
 
 -- name: member-renew
--- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl in µs. A member that has
--- expired stays so.
+-- JSON array of {k, o, t, d}: hexadecimal key and owner, token, ttl in µs. A member that has expired stays so.
 UPDATE rowlock_member SET expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (j.d + 999) / 1000
 FROM (SELECT unhex(value ->> 'k') AS k, unhex(value ->> 'o') AS o,
   unhex('726F776C6F636B54' || printf('%016x', value ->> 't')) AS t, value ->> 'd' AS d
@@ -88,7 +87,7 @@ DELETE FROM rowlock_member WHERE (key, reader_group, owner) IN (SELECT unhex(j.v
 RETURNING key, owner, reader_group
 
 -- name: member-leave-one
--- key, reader group, owner. Whether another member lives, and whether a wish for the key does.
+-- key, reader group, owner. Whether another member lives, and whether an intent for the key does.
 DELETE FROM rowlock_member WHERE key = ?1 AND reader_group = ?2 AND owner = ?3
 RETURNING EXISTS (SELECT 1 FROM rowlock_member AS o WHERE o.key = ?1 AND o.reader_group = ?2
     AND o.owner <> ?3 AND o.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)),
@@ -100,15 +99,15 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_member AS o WHERE o.key = ?1 AND o.reade
 DELETE FROM rowlock_member WHERE key = ? AND reader_group = ? AND owner = ?
 
 -- name: member-dead
--- retention in µs, limit. Members and wishes that have been dead for so long, but for
+-- retention in µs, limit. Members and intents that have been dead for so long, but for
 -- what another hand has named.
 SELECT key, owner, reader_group FROM rowlock_member
 WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
   AND length(owner) = 16 AND length(reader_group) = 16
 LIMIT ?
 
--- name: wish
--- waiter, life in µs, keys as a JSON array. A wish that lives keeps its age.
+-- name: intend
+-- waiter, life in µs, keys as a JSON array. An intent that lives keeps its age.
 INSERT INTO rowlock_member (key, reader_group, owner, joined_at, expires_at)
 SELECT unhex(j.value), zeroblob(16), ?1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?2 / 1000
@@ -117,7 +116,7 @@ ON CONFLICT (key, reader_group, owner) DO UPDATE SET
   joined_at = iif(expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER), joined_at, excluded.joined_at),
   expires_at = excluded.expires_at
 
--- name: unwish
+-- name: unintend
 -- keys as a JSON array, waiter
 DELETE FROM rowlock_member WHERE key IN (SELECT unhex(value) FROM json_each(?))
   AND reader_group = zeroblob(16) AND owner = ?

@@ -8,7 +8,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-// SetupTrace has the session wait longer for the file's write lock than a lane does.
+// SetupTrace has the session wait longer for the file's write lock than a pinned connection does.
 func (d *database) SetupTrace(ctx context.Context, s *conn.Session) error {
 	if err := d.Setup(ctx, s); err != nil {
 		return err

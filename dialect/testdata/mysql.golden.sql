@@ -950,8 +950,8 @@ DELETE /* rowlock member-leave-tx */ FROM `rowlock_member` WHERE `key` = ? AND r
 SELECT /* rowlock member-dead */ `key`, owner, reader_group FROM `rowlock_member`
 WHERE expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND LIMIT ?
 
--- dialect/mysql/shared.sql: wish
-INSERT /* rowlock wish */ INTO `rowlock_member` (`key`, reader_group, owner, joined_at, expires_at)
+-- dialect/mysql/shared.sql: intend
+INSERT /* rowlock intend */ INTO `rowlock_member` (`key`, reader_group, owner, joined_at, expires_at)
 SELECT UNHEX(j.k), UNHEX('00000000000000000000000000000000'), ?, UTC_TIMESTAMP(6),
   UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
 FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
@@ -960,8 +960,8 @@ ON DUPLICATE KEY UPDATE
   joined_at = IF(`rowlock_member`.expires_at > UTC_TIMESTAMP(6), `rowlock_member`.joined_at, VALUES(joined_at)),
   expires_at = VALUES(expires_at)
 
--- dialect/mysql/shared.sql: unwish
-DELETE /* rowlock unwish */ m FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
+-- dialect/mysql/shared.sql: unintend
+DELETE /* rowlock unintend */ m FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
 STRAIGHT_JOIN `rowlock_member` AS m FORCE INDEX (PRIMARY)
   ON m.`key` = UNHEX(j.k) AND m.reader_group = UNHEX('00000000000000000000000000000000') AND m.owner = ?
 

@@ -959,16 +959,16 @@ WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond'
   AND octet_length(owner) = 16 AND octet_length(reader_group) = 16
 LIMIT $2::bigint
 
--- dialect/postgres/shared.sql: wish
-INSERT /* rowlock wish */ INTO "rowlock_member" AS m (key, reader_group, owner, joined_at, expires_at)
+-- dialect/postgres/shared.sql: intend
+INSERT /* rowlock intend */ INTO "rowlock_member" AS m (key, reader_group, owner, joined_at, expires_at)
 SELECT k, decode('00000000000000000000000000000000', 'hex'), $1::bytea, clock_timestamp(),
   clock_timestamp() + $2::bigint * interval '1 microsecond'
 FROM unnest($3::text::bytea[]) AS k
 ON CONFLICT (key, reader_group, owner) DO UPDATE SET expires_at = excluded.expires_at,
   joined_at = CASE WHEN m.expires_at > clock_timestamp() THEN m.joined_at ELSE excluded.joined_at END
 
--- dialect/postgres/shared.sql: unwish
-DELETE /* rowlock unwish */ FROM "rowlock_member" WHERE key = ANY ($1::text::bytea[])
+-- dialect/postgres/shared.sql: unintend
+DELETE /* rowlock unintend */ FROM "rowlock_member" WHERE key = ANY ($1::text::bytea[])
   AND reader_group = decode('00000000000000000000000000000000', 'hex') AND owner = $2::bytea
 
 -- dialect/postgres/shared.sql: readers-lock

@@ -649,8 +649,8 @@ WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
   AND length(owner) = 16 AND length(reader_group) = 16
 LIMIT ?
 
--- dialect/sqlite/shared.sql: wish
-INSERT /* rowlock wish */ INTO "rowlock_member" (key, reader_group, owner, joined_at, expires_at)
+-- dialect/sqlite/shared.sql: intend
+INSERT /* rowlock intend */ INTO "rowlock_member" (key, reader_group, owner, joined_at, expires_at)
 SELECT unhex(j.value), zeroblob(16), ?1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
   CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?2 / 1000
 FROM json_each(?3) AS j WHERE true
@@ -658,8 +658,8 @@ ON CONFLICT (key, reader_group, owner) DO UPDATE SET
   joined_at = iif(expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER), joined_at, excluded.joined_at),
   expires_at = excluded.expires_at
 
--- dialect/sqlite/shared.sql: unwish
-DELETE /* rowlock unwish */ FROM "rowlock_member" WHERE key IN (SELECT unhex(value) FROM json_each(?))
+-- dialect/sqlite/shared.sql: unintend
+DELETE /* rowlock unintend */ FROM "rowlock_member" WHERE key IN (SELECT unhex(value) FROM json_each(?))
   AND reader_group = zeroblob(16) AND owner = ?
 
 -- dialect/sqlite/shared.sql: readers-lock

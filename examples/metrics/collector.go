@@ -51,7 +51,7 @@ var metrics = []metric{
 	gauge("orphans", "requests with an unknown outcome that are being cleaned up",
 		func(s *rowlock.Stats) int64 { return s.OrphansOpen }),
 	gauge("lanes_busy", "connections of rowlock's that run something",
-		func(s *rowlock.Stats) int64 { return s.LanesBusy }),
+		func(s *rowlock.Stats) int64 { return s.ConnectionsBusy }),
 	counter("requests", "requests to the database",
 		func(s *rowlock.Stats) int64 { return s.Requests }),
 	counter("batches", "batches that the requests shared",

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -24,9 +24,8 @@ const (
 // has the store end the session that locks the row: its client may have vanished, and the server
 // may not learn that for hours. Its fields are set before its first use.
 type Evictions struct {
-	Store *seam.Store
-	// After is how long a key stays expired and locked before a session is ended. 0 or less: for
-	// ever.
+	Store *adapter.Store
+	// After is how long a key stays expired and locked before a session is ended. 0 or less: for ever.
 	After time.Duration
 	Calls *Calls
 	Log   *slog.Logger

@@ -10,13 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 const (
 	// window is how long after the client stopped waiting for a request the server may still carry
-	// it out. The lane's own statement and lock timeouts bound it there.
+	// it out. The pinned connection's own statement and lock timeouts bound it there.
 	window = 6 * time.Second
 	// pause is between two rounds.
 	pause = 250 * time.Millisecond
@@ -26,7 +26,7 @@ const (
 // again until a delayed statement can no longer grant it. An owner is used for one attempt only, so
 // that the cleaner never touches another attempt's lease.
 type Cleaner struct {
-	store *seam.Store
+	store *adapter.Store
 	queue bool // tickets may be left behind too
 	log   *slog.Logger
 
@@ -69,7 +69,7 @@ func (f *failing) due(now time.Time) bool {
 }
 
 // Start returns a cleaner with its goroutine running. queue says that owners may have tickets.
-func Start(store *seam.Store, queue bool, log *slog.Logger) *Cleaner {
+func Start(store *adapter.Store, queue bool, log *slog.Logger) *Cleaner {
 	c := &Cleaner{
 		store: store, queue: queue, log: log,
 		orphans: make(map[lease.Lease]*orphaned), wake: make(chan struct{}, 1),
@@ -164,7 +164,7 @@ func (c *Cleaner) take(due func(*orphaned) bool) (leases []lease.Lease) {
 // again, and why one could not be.
 func (c *Cleaner) round(ctx context.Context, due func(*orphaned) bool) (more bool, err error) {
 	// The bound is short, so that a store that hangs and then answers again is asked again.
-	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
 	now, leases := time.Now(), c.take(due)
 	if len(leases) == 0 {

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
 )
@@ -45,7 +45,7 @@ func (n *noted) calls() [][]string {
 }
 
 func cleaning(t *testing.T, s *noted) *cleanup.Cleaner {
-	c := cleanup.Start(seam.Of(s), false, slog.New(slog.DiscardHandler))
+	c := cleanup.Start(adapter.Of(s), false, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = c.Stop(context.Background()) })
 	return c
 }

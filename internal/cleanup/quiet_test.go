@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
 )
@@ -36,7 +36,7 @@ func TestAnOutageOfManyRoundsIsLoggedAFewTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, log := &down{Store: memstore.New()}, &clienttest.Journal{}
 		s.is.Store(true)
-		c := cleanup.Start(seam.Of(s), false, slog.New(slog.NewTextHandler(log, nil)))
+		c := cleanup.Start(adapter.Of(s), false, slog.New(slog.NewTextHandler(log, nil)))
 		lines := func() int { return strings.Count(log.String(), "trying again") }
 		c.Add("k", lease.NewOwner())
 		synctest.Wait()

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -17,7 +17,7 @@ const mostLost = 64
 // Reasons finds out why a lock was lost, for the log of the client that held it: it reads the
 // records of forced releases. Its exported fields are set before the first Ask.
 type Reasons struct {
-	Store *seam.Store
+	Store *adapter.Store
 	Calls *Calls
 	Log   *slog.Logger
 	// Forced is told of each record of a lost lock. It may be nil.
@@ -61,7 +61,7 @@ func (r *Reasons) run(forces lease.ForceReleaser) {
 }
 
 func (r *Reasons) explain(forces lease.ForceReleaser, l lease.Lease) {
-	ctx, cancel := context.WithTimeout(context.Background(), seam.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), adapter.Timeout)
 	defer cancel()
 	records, err := forces.ForceReleases(ctx, lease.ForcedFilter{Key: l.Key, Limit: 10})
 	if err != nil {

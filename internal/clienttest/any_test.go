@@ -219,8 +219,8 @@ func TestAnAnyOfUnknownOutcomeIsCleanedUp(t *testing.T) {
 	}
 }
 
-// A grant that is doubtful may come with others, by a late copy of the request: they are released.
-func TestNoSecondKeyIsKeptOfADoubtfulAny(t *testing.T) {
+// A grant that is unknown may come with others, by a late copy of the request: they are released.
+func TestNoSecondKeyIsKeptOfAUnknownAny(t *testing.T) {
 	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
 		s.OnAcquireAny = func(
 			ctx context.Context, reqs []lease.AcquireRequest, n int,
@@ -229,7 +229,7 @@ func TestNoSecondKeyIsKeptOfADoubtfulAny(t *testing.T) {
 			_, _ = s.Store.Acquire(ctx, reqs[:1]) // the late copy
 			answers = append([]lease.Acquired{{}}, answers...)
 			for i := range answers {
-				answers[i].Doubtful = true
+				answers[i].Unknown = true
 			}
 			return answers, err
 		}

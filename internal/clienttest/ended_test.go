@@ -40,8 +40,8 @@ func mute(s *Script) {
 func TestTheLeaseOfALockThatHasEndedIsReleased(t *testing.T) {
 	for name, end := range endings {
 		for _, closes := range []bool{false, true} {
-			for _, doubtful := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s, Close %t, doubtful %t", name, closes, doubtful), func(t *testing.T) {
+			for _, uncertain := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, Close %t, unknown %t", name, closes, uncertain), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						s := NewScript()
 						mute(s)
@@ -49,7 +49,7 @@ func TestTheLeaseOfALockThatHasEndedIsReleased(t *testing.T) {
 						s.OnAcquire = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 							late = func() { _, _ = s.Store.Acquire(context.Background(), reqs) }
 							answers, err := s.Store.Acquire(ctx, reqs)
-							answers[0].Doubtful = doubtful
+							answers[0].Unknown = uncertain
 							return answers, err
 						}
 						c := long(t, s)
@@ -64,7 +64,7 @@ func TestTheLeaseOfALockThatHasEndedIsReleased(t *testing.T) {
 						}
 						WantIs(t, "Unlock", l.Unlock(t.Context()), end.cause)
 						wantFree(t, s, "after Unlock")
-						if doubtful && !closes { // Close asks the store to settle, and this one cannot
+						if uncertain && !closes { // Close asks the store to settle, and this one cannot
 							late()
 							time.Sleep(time.Second)
 							wantFree(t, s, "after a copy of the request")

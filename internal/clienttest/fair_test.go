@@ -108,9 +108,9 @@ type counted struct {
 	n atomic.Int64
 }
 
-func (c *counted) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Place, error) {
+func (c *counted) QueuePositions(ctx context.Context, waiters []lease.Lease) ([]lease.QueuePosition, error) {
 	c.n.Add(1)
-	return c.Store.Places(ctx, waiters)
+	return c.Store.QueuePositions(ctx, waiters)
 }
 
 func (c *counted) Join(ctx context.Context, tickets []lease.Ticket) error {

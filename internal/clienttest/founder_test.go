@@ -16,7 +16,7 @@ import (
 // distant is a store that takes a while to share a key, as a database does.
 type distant struct {
 	*memstore.Store
-	made atomic.Int64 // teams
+	made atomic.Int64 // reader groups
 }
 
 const roundTrip = 10 * time.Millisecond
@@ -32,9 +32,9 @@ func (d *distant) Downgrade(ctx context.Context, reqs []lease.RenewRequest) ([]l
 	return d.Store.Downgrade(ctx, reqs)
 }
 
-// Readers that find a key free, or just taken by the one of them that makes its team, join that
-// team at once: they do not wait for their next try.
-func TestOfReadersThatComeAtOnceOneMakesTheTeam(t *testing.T) {
+// Readers that find a key free, or just taken by the one of them that makes its reader group, join
+// that reader group at once: they do not wait for their next try.
+func TestOfReadersThatComeAtOnceOneMakesTheGroup(t *testing.T) {
 	for name, cfg := range map[string]*rowlock.Config{"": {}, "fair": {Fair: true}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestOfReadersThatComeAtOnceOneMakesTheTeam(t *testing.T) {
 				}
 				all.Wait()
 				if took := time.Since(began); took > 100*time.Millisecond || store.made.Load() != 1 {
-					t.Errorf("%d readers took %s and made %d teams", len(locks), took, store.made.Load())
+					t.Errorf("%d readers took %s and made %d reader groups", len(locks), took, store.made.Load())
 				}
 				for _, l := range locks {
 					drop(t, l)
@@ -65,7 +65,7 @@ func TestOfReadersThatComeAtOnceOneMakesTheTeam(t *testing.T) {
 	}
 }
 
-// The readers behind one that makes a team end with their own contexts.
+// The readers behind one that makes a reader group end with their own contexts.
 func TestAReaderBehindAFounderEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := rowlock.New(&distant{Store: memstore.New()}, nil)

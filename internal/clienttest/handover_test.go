@@ -62,7 +62,7 @@ func TestAHandOverThatAnUnansweredTryHasMadeIsNoLoss(t *testing.T) {
 			if _, err := s.Store.Release(ctx, []lease.Lease{next}); err != nil {
 				t.Fatal(err)
 			}
-			return []lease.Acquired{{Doubtful: true}}, nil
+			return []lease.Acquired{{Unknown: true}}, nil
 		}
 		if err := l.Unlock(t.Context()); err != nil {
 			t.Errorf("Unlock: %v", err)

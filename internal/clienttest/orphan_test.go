@@ -30,7 +30,7 @@ func TestUnknownOutcomeIsCleanedUp(t *testing.T) {
 		},
 		"no answer at all": {0, func() ([]lease.Acquired, error) { return nil, nil }},
 		"held, after a try whose reply was lost": {time.Second, func() ([]lease.Acquired, error) {
-			return []lease.Acquired{{Doubtful: true}}, nil
+			return []lease.Acquired{{Unknown: true}}, nil
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

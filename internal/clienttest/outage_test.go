@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -27,7 +27,7 @@ func newServer(s *Script) *server {
 	s.OnAcquireAll = gone.bid(s.Store.AcquireAll)
 	s.OnInspect = func(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 		if gone.blind.Load() {
-			return nil, seam.Outage(errGone)
+			return nil, adapter.Outage(errGone)
 		}
 		return s.Store.Inspect(ctx, f)
 	}
@@ -40,7 +40,7 @@ func (s *server) bid(f bid) bid {
 	return func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 		if s.down.Load() {
 			s.bids.Add(1)
-			return nil, seam.Outage(errGone)
+			return nil, adapter.Outage(errGone)
 		}
 		return f(ctx, reqs)
 	}
@@ -121,7 +121,7 @@ func TestACallThatGivesUpWhileItConnectsSaysThatTheKeyIsHeld(t *testing.T) {
 				return s.Store.Acquire(ctx, reqs)
 			}
 			<-ctx.Done()
-			return nil, seam.Outage(ctx.Err())
+			return nil, adapter.Outage(ctx.Err())
 		}
 		s.OnAcquire, s.OnAcquireAll = hang, hang
 		ctx, cancel := context.WithTimeout(t.Context(), 2*TTL)

@@ -51,7 +51,7 @@ func TestReadersShareAndAWriterWaitsForTheLast(t *testing.T) {
 				_, a, b := readers(t, cfg)
 				first, second, third := share(t, a, "k"), share(t, a, "k"), share(t, b, "k")
 				if first.Token() != second.Token() || first.Token() != third.Token() {
-					t.Errorf("tokens %d, %d and %d of one team", first.Token(), second.Token(), third.Token())
+					t.Errorf("tokens %d, %d and %d of one reader group", first.Token(), second.Token(), third.Token())
 				}
 				var held *rowlock.HeldError
 				if _, err := b.TryLock(t.Context(), "k"); !errors.As(err, &held) || !held.Shared {
@@ -104,7 +104,7 @@ func TestAWaitingWriterKeepsReadersOutForABoundedTime(t *testing.T) {
 		began := time.Now()
 		l := share(t, b, "k")
 		waited := time.Since(began)
-		if waited < 8*time.Second || waited > lease.WishRefuses {
+		if waited < 8*time.Second || waited > lease.IntentRefuses {
 			t.Errorf("a reader behind a waiting writer was let in after %s", waited)
 		}
 		drop(t, l)
@@ -112,7 +112,7 @@ func TestAWaitingWriterKeepsReadersOutForABoundedTime(t *testing.T) {
 		if err := <-writer; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		drop(t, share(t, b, "k")) // the writer's wish has gone with it
+		drop(t, share(t, b, "k")) // the writer's intent has gone with it
 		drop(t, long)
 	})
 }

@@ -87,7 +87,7 @@ func TestUnlockOfAGrantOfUnknownOutcomeCleansUp(t *testing.T) {
 		s.OnAcquire = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 			time.AfterFunc(3*time.Second, func() { _, _ = s.Store.Acquire(context.Background(), reqs) })
 			answers, err := s.Store.Acquire(ctx, reqs)
-			answers[0].Doubtful = true
+			answers[0].Unknown = true
 			return answers, err
 		}
 		c := Client(t, s, nil)

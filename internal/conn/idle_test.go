@@ -20,8 +20,8 @@ func (r *rig) wantOpen(want int, when string) {
 	if s := r.db.Stats(); s.InUse != want || s.OpenConnections != want {
 		r.Errorf("%s: %d connections are open, %d of them in use, want %d", when, s.OpenConnections, s.InUse, want)
 	}
-	if m := r.Measure(); m.Lanes != int64(want) {
-		r.Errorf("%s: Measure reports %d connections, want %d", when, m.Lanes, want)
+	if m := r.Measure(); m.Connections != int64(want) {
+		r.Errorf("%s: Measure reports %d connections, want %d", when, m.Connections, want)
 	}
 }
 

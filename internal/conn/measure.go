@@ -3,7 +3,7 @@ package conn
 import (
 	"sync/atomic"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 )
 
 // counts are what the connections of a set have done. Each connection adds to them by itself,
@@ -13,9 +13,9 @@ type counts struct {
 }
 
 // Measure returns what the connections do and have done.
-func (s *Set[T]) Measure() seam.Measures {
-	m := seam.Measures{
-		Lanes: s.counts.open.Load(), Batches: s.counts.batches.Load(),
+func (s *Set[T]) Measure() adapter.Measures {
+	m := adapter.Measures{
+		Connections: s.counts.open.Load(), Batches: s.counts.batches.Load(),
 		Requests: s.counts.ops.Load(), Statements: s.counts.statements.Load(),
 	}
 	s.mu.Lock()

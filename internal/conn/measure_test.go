@@ -4,18 +4,18 @@ import (
 	"context"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
-	"github.com/rowlockdb/rowlock/internal/seam"
 )
 
 // What the connections do is measured without asking them: they may hang.
 func TestASetMeasuresItself(t *testing.T) {
 	r := newRig(t, 2, func(c *conn.Config[body]) { c.Merge = 8 })
-	if m := r.Measure(); m != (seam.Measures{Lanes: 2}) {
+	if m := r.Measure(); m != (adapter.Measures{Connections: 2}) {
 		t.Errorf("at rest: %+v", m)
 	}
 	acquiring, keeping := r.occupy(conn.Acquire, "acquiring"), r.occupy(conn.Release, "keeping")
-	if m := r.Measure(); m != (seam.Measures{Lanes: 2, Busy: 2, Batches: 2, Requests: 2}) {
+	if m := r.Measure(); m != (adapter.Measures{Connections: 2, Busy: 2, Batches: 2, Requests: 2}) {
 		t.Errorf("with two ops that run: %+v", m)
 	}
 	r.Go(quick(conn.Release, "r0"))
@@ -26,7 +26,7 @@ func TestASetMeasuresItself(t *testing.T) {
 	close(acquiring.letGo)
 	r.Close()
 	m := r.Measure()
-	if m != (seam.Measures{Batches: 3, Requests: 4}) {
+	if m != (adapter.Measures{Batches: 3, Requests: 4}) {
 		t.Errorf("after a batch of two, closed: %+v", m)
 	}
 }
@@ -38,12 +38,12 @@ func TestADiscardedConnectionIsNotOpen(t *testing.T) {
 	bad := quick(conn.Acquire, "breaks the connection")
 	bad.Body.run = func(context.Context) error { return errBroken }
 	r.do(bad) // it is answered before its connection is idle
-	if m := r.Measure(); m.Lanes != 0 {
+	if m := r.Measure(); m.Connections != 0 {
 		t.Errorf("after the loss of the only connection: %+v", m)
 	}
 	r.dialer.failAfter(0, nil)
 	r.do(quick(conn.Acquire, "next"))
-	if m := r.Measure(); m.Lanes != 1 {
+	if m := r.Measure(); m.Connections != 1 {
 		t.Errorf("after the next: %+v", m)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
@@ -47,7 +47,7 @@ func (t *Table) Unwrap() lease.Store { return t.Table }
 
 // AcquireAll writes.
 func (t *Table) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	all, ok := seam.As[lease.AllAcquirer](t.Table)
+	all, ok := adapter.As[lease.AllAcquirer](t.Table)
 	if !ok {
 		return nil, fmt.Errorf("%w: to acquire several keys at once", lease.ErrUnsupported)
 	}

@@ -81,8 +81,8 @@ type recording struct {
 	unsure bool          // the last record was not acknowledged, and may come late
 	before []named       // its former names, whose records may not have expired
 	tries  int           // first records, of one name each
-	// doubtful says that some record was not acknowledged.
-	doubtful bool
+	// unknown says that some record was not acknowledged.
+	uncertain bool
 }
 
 // named is a chain by a name that it has no more.
@@ -133,7 +133,7 @@ func (c *Call) sent(at time.Time, acknowledged bool) {
 	}
 	c.alive = at.Add(life + c.delay)
 	c.unsure = !acknowledged
-	c.doubtful = c.doubtful || c.unsure
+	c.uncertain = c.uncertain || c.unsure
 }
 
 // names returns the chain by all its names, and when the last of their records has expired.
@@ -186,7 +186,7 @@ func (w *Watch) End(c *Call, granted bool) {
 	w.writing <- struct{}{} // a record under way must not come after its removal, or after a release
 	<-w.writing
 	chains, alive := c.names()
-	if (!granted || c.doubtful) && w.erase(chains, alive) {
+	if (!granted || c.uncertain) && w.erase(chains, alive) {
 		return
 	}
 	w.mu.Lock()

@@ -8,18 +8,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 const (
 	// suspicious is for how long a call has waited, and a lock was held, to be told of.
 	suspicious = 5 * time.Second
-	// mostEdges and mostChains bound one reading. MySQL and MariaDB end a recursion after 1,000
-	// steps.
+	// mostEdges and mostChains bound one reading. MySQL and MariaDB end a recursion after 1,000 steps.
 	mostEdges, mostChains = 4096, 900
-	// mostLocks is how many locks, and how many awaited keys, a process records of itself: the
-	// oldest.
+	// mostLocks is how many locks, and how many awaited keys, a process records of itself: the oldest.
 	mostLocks = 256
 )
 
@@ -82,7 +80,7 @@ func (w *Watch) ownKeys(old []Held, long []*Call) {
 
 // ring records what the process holds and waits for, and tells of a ring that it is part of.
 func (w *Watch) ring(ctx context.Context, old []Held, long []*Call) {
-	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
 	w.forget(ctx)
 	mine := lease.Caller{ID: lease.NewOwner(), Waited: time.Since(long[0].Since)}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -173,7 +173,7 @@ func (w *Watch) clear(ctx context.Context) {
 	if len(chains) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
 	err := w.Graph.Erase(ctx, chains)
 	w.mu.Lock()
@@ -200,7 +200,7 @@ func (w *Watch) record(ctx context.Context, due []*Call) bool {
 		}
 	}
 	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
 	at := time.Now()
 	err := w.Graph.Record(ctx, lease.Party{Identity: w.Identity}, chains, life)
@@ -216,7 +216,7 @@ func (w *Watch) read(ctx context.Context, due []*Call) {
 	for i, c := range due {
 		from[i] = c.chain.ID
 	}
-	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
 	asked := time.Now()
 	edges, err := w.Graph.Edges(ctx, lease.Party{}, from, mostEdges)

@@ -21,9 +21,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/retry"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -131,8 +131,8 @@ func (e *Eras) find(ctx context.Context, s *conn.Session) (sqlstore.History, err
 	return e.begin(ctx, s)
 }
 
-// errPassed has a lane that has slept through the beginning of an era connect anew. Where a server
-// can be demoted without ending its connections, they would go on in the old era.
+// errPassed has a pinned connection that has slept through the beginning of an era connect anew.
+// Where a server can be demoted without ending its connections, they would go on in the old era.
 var errPassed = errors.New("an era has begun since the session was made")
 
 // Current returns an error if a session may be at a server of an earlier era than another's here.
@@ -152,7 +152,7 @@ func (e *Eras) holds(start lease.Token) error {
 	case start < e.Newest():
 		return conn.NotSent{Err: errPassed}
 	case int64(start) > e.bounds.Last.Load():
-		return conn.NotSent{Err: seam.ErrNewEra}
+		return conn.NotSent{Err: adapter.ErrNewEra}
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Unlearned is why a session, which has learned no era, refuses to grant. Its lane must discard it:
-// the next may learn one.
+// Unlearned is why a session, which has learned no era, refuses to grant. Its pinned connection
+// must discard it: the next may learn one.
 type Unlearned struct{ Err error }
 
 func (u Unlearned) Error() string { return u.Err.Error() }

@@ -17,7 +17,7 @@ var groups = map[string][]string{
 	},
 	// They import the standard library and lease at most, so that any package may use them.
 	"leaves": {
-		"./internal/isnil", "./internal/oneline", "./internal/seam",
+		"./internal/isnil", "./internal/oneline", "./internal/adapter",
 		"./internal/cleanup", "./internal/tell",
 	},
 	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants", "./internal/attack/chaos"},
@@ -90,7 +90,7 @@ var bans = []struct {
 	{
 		"./once", "./internal",
 		[]string{"./internal/sqlstore", "./internal/conn", "leaves", "./internal/retry"},
-		"a transaction of the application's needs no lanes",
+		"a transaction of the application's needs no pinned connections",
 	},
 	{"./once", "test helpers", nil, "it is part of the user's program"},
 	{"./once", "net/http", nil, "a consumer of a message queue has no use for it"},
@@ -114,7 +114,7 @@ var bans = []struct {
 	{
 		"./tokenfence", "./internal",
 		[]string{"./internal/sqlstore", "./internal/conn", "./internal/ownrows", "leaves"},
-		"the data's database has no lanes and no tables of rowlock's",
+		"the data's database has no pinned connections and no tables of rowlock's",
 	},
 	{"./tokenfence", "./schema", nil, "it creates nothing"},
 	{"./tokenfence", "test helpers", nil, "it is part of the user's program"},

@@ -67,11 +67,11 @@ var direct = map[string]string{
 	"latch": "DecidesForItself|StaysUntilItExpires|OfThisBarrier|OfTheGeneration|GenerationsGrow|EachGenerationOnce|ThatIsBeingKept",
 	"once":  "SameKeyOfAnotherTenant|TakesTheOldest|^TestALookAhead|^TestALookSees",
 
-	"force":  "EachWriteDecidesForItself|^TestAForcedRelease|StatementsOfATeam",
+	"force":  "EachWriteDecidesForItself|^TestAForcedRelease|StatementsOfAGroup",
 	"limit":  "^TestEach(Choice|ChangeOfALimit|Slot)",
 	"move":   "EachWriteDecidesForItself|^TestEach(Recall|Fence)",
 	"queue":  "^TestEach(Claim|Pass|Ticket|Dead|Place|Turn|Call|Floor|GrantThat)",
-	"shared": "EachWriteDecidesForItself|StatementsOfATeam",
+	"shared": "EachWriteDecidesForItself|StatementsOfAGroup",
 	"statements": "^TestEach(Grant|Update|Change|Choice|Batch|Row|Statement|Renewal|Release|Relaxed|Call|Write|" +
 		"Sweep|Walk|Floor|Fence)|HandedOver|ConfirmedIsNever",
 }
@@ -87,7 +87,7 @@ var narrow = map[string]string{
 	"limit":      "Forgotten",
 	"move":       between + "|Moved|Placement|Recall|GivesAKeyAway",
 	"queue":      between + "|Forgotten|OnlyAwaits|Ticket|Joins",
-	"shared":     between + "|Wish|Members|TouchesNoMember|Abandoned|Downgrade",
+	"shared":     between + "|Intend|Members|TouchesNoMember|Abandoned|Downgrade",
 	"statements": between + "|Forgotten|Floor|EveryPage|TokensHaveRunOut|NotConfirmed",
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -166,7 +166,7 @@ func (p *Poller) tellForced(
 // newlyForced returns the records since the last call, latest first: none at the first call. A
 // store without records has none, and so has a user without the right to read them.
 func (p *Poller) newlyForced(ctx context.Context) []lease.Forced {
-	forces, ok := seam.As[lease.ForceReleaser](p.Store)
+	forces, ok := adapter.As[lease.ForceReleaser](p.Store)
 	if !ok || p.forced.denied {
 		return nil
 	}

@@ -38,14 +38,14 @@ const (
 	clearance = 16 // from an arrow to its text
 )
 
-// Where the lanes are, from top to bottom.
+// Where the track are, from top to bottom.
 const (
-	laneA   = 92
-	laneRow = 236
-	lease   = laneRow + barHeight // the lower half of the row's lane
-	laneB   = 424
+	trackA   = 92
+	trackRow = 236
+	lease   = trackRow + barHeight // the lower half of the row's track
+	trackB   = 424
 	axis    = 492
-	belowA  = laneA + barHeight
+	belowA  = trackA + barHeight
 	belowDB = lease + barHeight
 )
 

@@ -13,19 +13,24 @@ import (
 // gone are words that identifiers had before the field's own took their place. Each had a reader
 // guess what the field calls the thing, so that none comes back. The list only grows.
 var gone = map[string]string{
+	"doubtful": "outcome unknown",
 	"founder":  "single-flight leader",
 	"handback": "release",
 	"heir":     "next owner",
 	"heirs":    "next owners",
 	"janitor":  "orphan cleaner",
+	"lane":     "pinned connection",
+	"lanes":    "pinned connections",
 	"manner":   "shared",
 	"orderly":  "only in its slice",
 	"owes":     "wake owed",
 	"ripe":     "over, or what it has reached",
+	"seam":     "adapter",
 	"stance":   "the setting's own name",
 	"streak":   "consecutive grants",
 	"suspects": "probably locked",
-	"unwish":   "writer's intent",
+	"wish":     "writer's intent",
+	"wishes":   "writers' intents",
 }
 
 // part is a word of an identifier: "nextOwner" has two, "HTTPServer" too.

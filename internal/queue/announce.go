@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -49,7 +49,7 @@ func (h *notifications) tell() (more bool) {
 	clear(h.news)
 	h.mu.Unlock()
 	if h.sends.Load() && len(keys) > 0 {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), seam.Timeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), adapter.Timeout)
 		defer cancel()
 		if err := h.send(ctx, keys); err != nil {
 			level := slog.LevelDebug

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -59,7 +59,7 @@ func (ts *anyTickets) Attempt(ctx context.Context) (Grants, error) {
 }
 
 // due returns what the last poll has read of the ticket, and whether there is something to do.
-func (t *ticket) due() (lease.Place, bool) {
+func (t *ticket) due() (lease.QueuePosition, bool) {
 	t.q.mu.Lock()
 	defer t.q.mu.Unlock()
 	p := t.place
@@ -175,7 +175,7 @@ func (t *ticket) is(g Grants) bool { return len(g.Each) > 0 && g.Each[0].Req.Own
 // takeBack takes back every ticket but the one that was used. After that no key can be passed to
 // them, so that a read finds those that were: they go to the next waiters.
 func (ts *anyTickets) takeBack(ctx context.Context, used Grants) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), seam.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adapter.Timeout)
 	defer cancel()
 	var left []lease.Lease
 	for _, t := range ts.all {

@@ -9,16 +9,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Asker asks a store for keys. Its fields are set before its first call.
 type Asker struct {
-	Store *seam.Store
+	Store *adapter.Store
 	// Fair: keys are claimed in the order of the store's queue.
 	Fair      bool
 	Orphans   *cleanup.Cleaner
@@ -116,7 +116,7 @@ func (a *Asker) note(
 			}
 		case answer.Granted:
 			n++
-		case answer.Doubtful: // an earlier try of this request may yet be granted
+		case answer.Unknown: // an earlier try of this request may yet be granted
 			orphans = append(orphans, g.Lease(i))
 		}
 	}
@@ -144,7 +144,7 @@ func (a *Asker) Discard(ctx context.Context, g Grants) {
 			continue
 		}
 		leases = append(leases, g.Lease(i))
-		if g.Each[i].Answer.Doubtful { // a copy of the request may be granted after the release
+		if g.Each[i].Answer.Unknown { // a copy of the request may be granted after the release
 			late = append(late, g.Lease(i))
 		}
 	}

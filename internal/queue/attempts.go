@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -23,7 +23,7 @@ type Config struct {
 // its own waiters for a bounded time only.
 type Attempts struct {
 	cfg    Config
-	store  *seam.Store
+	store  *adapter.Store
 	keys   keys
 	poller *poller
 	notify *notifications
@@ -90,7 +90,7 @@ func (q *Attempts) watch(key string, o observed) {
 // read is the poller's statement. It registers this process first, so that a release after the read
 // is announced to it.
 func (q *Attempts) read(ctx context.Context, keys []string) (map[string]observed, error) {
-	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
 	q.notify.Register(ctx, keys)
 	records, err := q.store.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})

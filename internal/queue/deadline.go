@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 )
 
 // sharedDeadline hands out contexts whose deadline many calls share, because a context and a timer
@@ -25,8 +25,8 @@ func (d *sharedDeadline) Within(ctx context.Context) context.Context {
 	defer d.mu.Unlock()
 	if now := time.Now(); d.ctx == nil || now.After(d.until) {
 		// The last one ends by itself, because calls may be under way in it.
-		d.ctx, d.cancel = context.WithTimeout(context.Background(), seam.Timeout*5/4)
-		d.until = now.Add(seam.Timeout / 4)
+		d.ctx, d.cancel = context.WithTimeout(context.Background(), adapter.Timeout*5/4)
+		d.until = now.Add(adapter.Timeout / 4)
 	}
 	return valued{d.ctx, ctx}
 }

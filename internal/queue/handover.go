@@ -160,7 +160,7 @@ func (q *Attempts) handOn(ctx context.Context, i *Release, w *waiter) (done bool
 			return true
 		case !answer.Granted: // lost, or the key's tokens have run out: its release says which
 			q.keys.giveBack(w)
-			if answer.Doubtful {
+			if answer.Unknown {
 				orphans.AddLeases(to)
 				i.state.passed = true
 			}
@@ -168,7 +168,7 @@ func (q *Attempts) handOn(ctx context.Context, i *Release, w *waiter) (done bool
 		case q.keys.give(w, g):
 			return true
 		}
-		if i.state.freed = to; answer.Doubtful {
+		if i.state.freed = to; answer.Unknown {
 			orphans.AddLeases(to)
 		}
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"slices"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // lookTimeout bounds how long GiveUp reads what transactions of the holder's have left.
-const lookTimeout = seam.Timeout / 4
+const lookTimeout = adapter.Timeout / 4
 
 // look finds out which leases a transaction of the holder's has released, by a read in place of
 // their release. A forced release raises the token. So a free row with the lease's own token shows

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -34,7 +34,7 @@ type NotifyConfig struct {
 // them with newNotifications and end them with Stop. They are safe for concurrent use.
 type notifications struct {
 	cfg    NotifyConfig
-	store  *seam.Store
+	store  *adapter.Store
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -73,7 +73,7 @@ type outbox struct {
 }
 
 // newNotifications returns those of one client. Nothing runs until a key is awaited or announced.
-func newNotifications(store *seam.Store, cfg NotifyConfig) *notifications {
+func newNotifications(store *adapter.Store, cfg NotifyConfig) *notifications {
 	h := &notifications{cfg: cfg, store: store, outbox: outbox{news: make(map[string]struct{})}}
 	h.registrations = registrations{
 		process: lease.NewOwner(),
@@ -89,7 +89,7 @@ func newNotifications(store *seam.Store, cfg NotifyConfig) *notifications {
 
 // Awaited reports whether other processes wait for key. It is so unless the store knows better.
 func (h *notifications) Awaited(ctx context.Context, key string) bool {
-	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
 	return h.store.AnyAwaited(ctx, h.process, []string{key})
 }

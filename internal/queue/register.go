@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -43,7 +43,7 @@ func (h *notifications) unregistered(keys []string, now time.Time) []string {
 		return h.until[k].Sub(now) > registrationLasts/2
 	})
 	for _, k := range keys { // even if no answer comes: a release would wake a process that has gone
-		h.noted[k] = now.Add(registrationLasts + seam.Timeout)
+		h.noted[k] = now.Add(registrationLasts + adapter.Timeout)
 	}
 	return keys
 }
@@ -56,10 +56,10 @@ func (h *notifications) unregister() {
 	if len(keys) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), seam.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), adapter.Timeout)
 	defer cancel()
 	// A registration under way would be written after it was taken back.
-	settling, settled := context.WithTimeout(ctx, seam.Timeout/2)
+	settling, settled := context.WithTimeout(ctx, adapter.Timeout/2)
 	h.store.Settle(settling)
 	settled()
 	_ = h.store.Unregister(ctx, h.process, keys)
@@ -75,7 +75,7 @@ func (h *notifications) PassOn(key string) {
 	}
 	delete(h.until, key)
 	h.wg.Go(func() {
-		ctx, cancel := context.WithTimeout(h.ctx, seam.Timeout)
+		ctx, cancel := context.WithTimeout(h.ctx, adapter.Timeout)
 		defer cancel()
 		h.Announce(key)
 		_ = h.store.Unregister(ctx, h.process, []string{key})

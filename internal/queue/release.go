@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -17,7 +17,7 @@ const (
 	// openTimeout is the same where a transaction of the holder's certainly has not ended. The
 	// release would wait for that transaction, so that more of the time goes to the question. What
 	// is left suffices for a release if the answer is that nothing is in its way.
-	openTimeout = seam.Timeout / 2
+	openTimeout = adapter.Timeout / 2
 	// probeTTL is short, so that the key is free soon if the release fails after the probe.
 	probeTTL = time.Second
 )
@@ -30,15 +30,14 @@ type Release struct {
 	// Left: a transaction of the holder's may have released the lease already. Freed: it has, and was
 	// committed.
 	Left, Freed bool
-	// Fenced: a transaction of the holder's may have the row locked. Open: it certainly has not
-	// ended.
+	// Fenced: a transaction of the holder's may have the row locked. Open: it certainly has not ended.
 	Fenced, Open bool
 	// Slot: the key is a slot of a limit, and has no queue.
 	Slot bool
 	// Next gets the slot, if it is not nil.
 	Next *NextOwner
-	// Doubtful: a copy of the granting request may still run.
-	Doubtful bool
+	// Unknown: a copy of the granting request may still run.
+	Unknown bool
 
 	Answer Released
 	state  releasing
@@ -91,7 +90,7 @@ func leasesOf(items []Release) []lease.Lease {
 
 // Releaser gives leases up. Its fields are set before its first call.
 type Releaser struct {
-	Store   *seam.Store
+	Store   *adapter.Store
 	Queue   Queue
 	Orphans *cleanup.Cleaner
 
@@ -174,7 +173,7 @@ func (r *Releaser) clean(items []Release) {
 		if i.Answer.Err != nil && !errors.Is(i.Answer.Err, lease.ErrUnknown) {
 			i.Answer.Err = fmt.Errorf("%w: %w", lease.ErrUnknown, i.Answer.Err)
 		}
-		if i.Keep <= 0 && i.Doubtful {
+		if i.Keep <= 0 && i.Unknown {
 			orphans = append(orphans, i.Lease)
 		}
 		if i.Keep <= 0 && i.Answer.Err != nil {
@@ -201,7 +200,7 @@ func Forms(l lease.Lease) []lease.Lease {
 // fence stays as it is for the same reason. A renewal under way may come later and give the lease
 // another TTL: MinHold promises a minimum.
 func (r *Releaser) keep(ctx context.Context, items []Release) {
-	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
 	ttl := func(i *Release) time.Duration { return i.Keep }
 	r.renew(ctx, items, ttl, func(i *Release, a lease.Renewed) {

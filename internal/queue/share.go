@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -63,7 +63,7 @@ func (a *Asker) joined(ctx context.Context, c *Call, g Grants) (free []*Grant, e
 	var orphans []lease.Lease
 	for i := range g.Each {
 		answer := &g.Each[i].Answer
-		if answer.Err != nil || answer.Doubtful && !answer.Granted {
+		if answer.Err != nil || answer.Unknown && !answer.Granted {
 			if !denied(answer.Err) {
 				orphans = append(orphans, g.Lease(i))
 			}
@@ -132,20 +132,20 @@ func (a *Asker) Downgrade(ctx context.Context, g Grants) (Grants, error) {
 				lease.ErrBusy, reqs[i].Key))
 		}
 	}
-	team := g
-	team.Shared = true
+	group := g
+	group.Shared = true
 	if err != nil {
-		a.Orphans.AddLeases(append(g.Leases(), team.Leases()...)...)
+		a.Orphans.AddLeases(append(g.Leases(), group.Leases()...)...)
 		return Grants{}, err
 	}
-	return team, nil
+	return group, nil
 }
 
 // outlast returns a ctx that ends seam.Timeout after ctx does.
 func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		time.AfterFunc(seam.Timeout, cancel)
+		time.AfterFunc(adapter.Timeout, cancel)
 	})
 	return longer, func() { stop(); cancel() }
 }
@@ -252,7 +252,7 @@ func (w *wait) intend(ctx context.Context) {
 		w.waiter = lease.NewOwner()
 	}
 	w.intended = time.Now()
-	_ = w.asker.Store.Wish(ctx, w.waiter, w.call.Keys, intentLasts)
+	_ = w.asker.Store.Intend(ctx, w.waiter, w.call.Keys, intentLasts)
 }
 
 // unintend ends what refused began. An intent that it cannot remove expires.
@@ -261,6 +261,6 @@ func (w *wait) unintend(ctx context.Context) {
 		w.tick.Stop()
 	}
 	if !w.waiter.IsZero() {
-		_ = w.asker.Store.Wish(context.WithoutCancel(ctx), w.waiter, w.call.Keys, 0)
+		_ = w.asker.Store.Intend(context.WithoutCancel(ctx), w.waiter, w.call.Keys, 0)
 	}
 }

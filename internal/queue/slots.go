@@ -37,10 +37,10 @@ func (q *Attempts) passWithin(ctx context.Context, name string, items []*Release
 	for n, a := range q.store.PassSlots(ctx, name, reqs) {
 		i := items[n]
 		i.Next.Answer, i.Answer.Err = a, a.Err
-		if a.Err != nil || a.Doubtful && !a.Granted {
+		if a.Err != nil || a.Unknown && !a.Granted {
 			orphans = append(orphans, lease.Lease{Key: i.Lease.Key, Owner: i.Next.To.Owner})
 		}
-		i.state.passed = a.Doubtful
+		i.state.passed = a.Unknown
 		i.state.done = a.Err != nil || a.Granted // lost, or the limit has changed: its release says which
 	}
 	q.cfg.Asker.Orphans.AddLeases(orphans...)

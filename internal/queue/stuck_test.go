@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
 	"github.com/rowlockdb/rowlock/internal/queue"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -39,7 +39,7 @@ func releaseInside(t *testing.T, late time.Duration, guess bool) {
 			return nil, ctx.Err()
 		}
 	}
-	store := seam.Of(s)
+	store := adapter.Of(s)
 	orphans := cleanup.Start(store, false, slog.New(slog.DiscardHandler))
 	defer func() { _ = orphans.Stop(t.Context()) }()
 	r := &queue.Releaser{Store: store, Orphans: orphans, Queue: hung{}}

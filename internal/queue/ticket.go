@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -22,7 +22,7 @@ type ticket struct {
 	queued  bool      // the ticket may be in the store
 	joined  time.Time // of the last heartbeat; zero: one is due
 	asked   time.Time // when the position was last polled
-	place   lease.Place
+	place   lease.QueuePosition
 	changed time.Time // when place last changed
 	unsure  bool      // a heartbeat may yet be written
 	gaveUp  bool
@@ -58,7 +58,7 @@ func (t *ticket) Attempt(ctx context.Context) (Grants, error) {
 	return t.attempt(ctx, p)
 }
 
-func (t *ticket) attempt(ctx context.Context, p lease.Place) (Grants, error) {
+func (t *ticket) attempt(ctx context.Context, p lease.QueuePosition) (Grants, error) {
 	switch {
 	case p.Err != nil:
 		return Grants{}, p.Err
@@ -91,7 +91,7 @@ func (t *ticket) join(ctx context.Context, o observed) error {
 	t.Priority = t.call.Want.Priority
 	t.queued, t.joined = true, time.Now()
 	t.changed = t.joined
-	t.place = lease.Place{Remaining: o.Remaining, Note: o.Note}
+	t.place = lease.QueuePosition{Remaining: o.Remaining, Note: o.Note}
 	q.waiting[t.id()] = t
 	q.mu.Unlock()
 	err := q.store.Join(ctx, []lease.Ticket{t.Ticket})
@@ -137,7 +137,7 @@ func (t *ticket) grants(token lease.Token, sent time.Time) Grants {
 }
 
 // note keeps what a poll has read.
-func (t *ticket) note(p lease.Place, asked time.Time) {
+func (t *ticket) note(p lease.QueuePosition, asked time.Time) {
 	if p.Missing {
 		t.joined = time.Time{}
 	}
@@ -192,7 +192,7 @@ func (t *ticket) Leave(ctx context.Context) signal {
 	if s.Given || !t.queued {
 		return s
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), seam.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adapter.Timeout)
 	defer cancel()
 	err := t.q.store.Leave(ctx, []lease.Lease{t.lease()})
 	if err == nil {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -16,7 +16,7 @@ import (
 // keeps which of them are this process's, and polls their positions.
 type Tickets struct {
 	cfg    Config
-	store  *seam.Store
+	store  *adapter.Store
 	notify *notifications
 	poller *poller
 
@@ -167,7 +167,7 @@ func (q *Tickets) waits(id string) bool {
 // read is the poller's statement. First it sends the heartbeats of tickets whose last one is a
 // third of their TTL old.
 func (q *Tickets) read(ctx context.Context, ids []string) (map[string]observed, error) {
-	ctx, cancel := context.WithTimeout(ctx, seam.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
 	q.notify.Listen()
 	asked := time.Now()
@@ -180,7 +180,7 @@ func (q *Tickets) read(ctx context.Context, ids []string) (map[string]observed, 
 	if len(waiters) == 0 {
 		return nil, nil
 	}
-	places, err := q.store.Places(ctx, waiters)
+	places, err := q.store.QueuePositions(ctx, waiters)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func (q *Tickets) alive(tickets []*ticket, when time.Time, err error) (served []
 // note keeps what was read. A waiter far from the head is polled more rarely, because all before it
 // must be served first.
 func (q *Tickets) note(
-	waiters []lease.Lease, places []lease.Place, asked time.Time,
+	waiters []lease.Lease, places []lease.QueuePosition, asked time.Time,
 ) map[string]observed {
 	q.mu.Lock()
 	defer q.mu.Unlock()

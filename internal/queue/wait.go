@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -154,7 +154,7 @@ func (w *wait) again(ctx context.Context, err error) (attempt bool, failed error
 // failover must not send away all that wait. After its TTL the server is not worth waiting for, and
 // a call that has not waited yet is told at once.
 func (w *wait) outlasts(err error) bool {
-	if w.record == nil || !seam.IsOutage(err) {
+	if w.record == nil || !adapter.IsOutage(err) {
 		w.outage = time.Time{}
 		return false
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Party is one of two sessions that a test leads through an interleaving: a lane's connection,
-// but for its patience, so that a statement stays where it was stopped.
+// Party is one of two sessions that a test leads through an interleaving: a pinned connection's
+// connection, but for its patience, so that a statement stays where it was stopped.
 type Party struct {
 	s        *Scene
 	Session  *conn.Session

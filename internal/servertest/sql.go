@@ -13,8 +13,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// LeaseLeft is the rest of a key's lease by the database's clock, read on a pool of the test's
-// own.
+// LeaseLeft is the rest of a key's lease by the database's clock, read on a pool of the test's own.
 func LeaseLeft(tb testing.TB, e *testdb.Env, key string) time.Duration {
 	tb.Helper()
 	micros := map[string]string{
@@ -98,7 +97,7 @@ func (s *Scene) Ledger() (table string) {
 	return table
 }
 
-// Session is a lane's connection in the test's hands.
+// Session is a pinned connection's connection in the test's hands.
 func (s *Scene) Session(d *sqlstore.Dialect, pinned *sql.Conn) *conn.Session {
 	s.Helper()
 	session := conn.NewSession(pinned)

@@ -51,9 +51,9 @@ func (b *Base) Leave(ctx context.Context, s *conn.Session, waiters []lease.Lease
 	return err
 }
 
-// Places returns where tickets stand.
-func (b *Base) Places(ctx context.Context, s *conn.Session, waiters []lease.Lease) (
-	[]lease.Place, error,
+// QueuePositions returns where tickets stand.
+func (b *Base) QueuePositions(ctx context.Context, s *conn.Session, waiters []lease.Lease) (
+	[]lease.QueuePosition, error,
 ) {
 	return places(ctx, s, b.Text("places"), len(waiters), b.Waiters(waiters))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// bench is a database with sessions as lanes have them.
+// bench is a database with sessions as pinned connections have them.
 type bench struct {
 	*testdb.Env
 	testing.TB

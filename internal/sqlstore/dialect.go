@@ -78,7 +78,7 @@ func (d *Dialect) Name() string { return d.room.Name }
 // Names says where the tables are. The caller checks it.
 func (d *Dialect) Names() Names { return d.settings.Names }
 
-// Pooled says that lanes share the server's sessions with other clients.
+// Pooled says that pinned connections share the server's sessions with other clients.
 func (d *Dialect) Pooled() bool { return d.settings.Pooled }
 
 // CheckNames returns an error that wraps lease.ErrConfig for names that the database cannot have,
@@ -102,8 +102,8 @@ func (d *Dialect) Parse(text string) Sections {
 	return ParseSections(text, d.Names(), d.room.Quote)
 }
 
-// Lanes returns how many connections can write at a time: 0 means any number.
-func (d *Dialect) Lanes() int {
+// Connections returns how many connections can write at a time: 0 means any number.
+func (d *Dialect) Connections() int {
 	if d.OneWriter {
 		return 1
 	}

@@ -34,7 +34,7 @@ type Why string
 
 const (
 	LateLease Why = "late-lease"   // of an owner whose lease has expired
-	LateTeam  Why = "late-readers" // shared, which has no end of its own, by readers without a lease
+	LateGroup Why = "late-readers" // shared, which has no end of its own, by readers without a lease
 	Whatever  Why = "late-any"
 )
 

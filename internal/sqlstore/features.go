@@ -11,7 +11,8 @@ import (
 
 // Features says what a database can do or needs that another does not. False or nil: it does not.
 type Features struct {
-	// OneWriter says that one connection writes at a time, so that a second lane is useless.
+	// OneWriter says that one connection writes at a time, so that a second pinned connection is
+	// useless.
 	OneWriter bool
 	// OneHistory says that no server of these forgets what another has granted, so that there is one
 	// era, from 0 on.
@@ -37,8 +38,7 @@ type Statements struct {
 	// Clamps says that a column may store another value than was written to it: the largest integer
 	// for one that is too large, or a text or a float for an integer.
 	Clamps bool
-	// ReadsLock says that every read of a SERIALIZABLE transaction locks what it reads, and
-	// waits.
+	// ReadsLock says that every read of a SERIALIZABLE transaction locks what it reads, and waits.
 	ReadsLock bool
 	// CountsOnly says that a statement that writes returns a count, and no rows.
 	CountsOnly bool
@@ -121,7 +121,7 @@ type Sessions struct {
 	Piper Piper
 }
 
-// HintConnections is how many connections hints take beside the lanes.
+// HintConnections is how many connections hints take beside the pinned connections.
 func (f Features) HintConnections() int {
 	if f.Apart {
 		return 3 // one sends, one hears, and one may be what the others wait for

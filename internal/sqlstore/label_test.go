@@ -26,7 +26,7 @@ var labeled = []struct {
 	{"Renew", renews, last("renew", "renew", "renew")},
 	{"Release", releases, last("release", "release", "release")},
 	{"Acquire of a free key", acquires, last("acquire-update", "acquire-update", "acquire-update")},
-	{"Places", places, last("places", "places", "places")},
+	{"QueuePositions", places, last("places", "places", "places")},
 }
 
 func last(postgres, mysql, sqlite string) map[string]string {
@@ -63,7 +63,7 @@ func releases(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, l lease
 }
 
 func places(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, l lease.Lease) error {
-	_, err := d.Places(ctx, s, []lease.Lease{l})
+	_, err := d.QueuePositions(ctx, s, []lease.Lease{l})
 	return err
 }
 

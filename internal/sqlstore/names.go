@@ -31,7 +31,7 @@ type Settings struct {
 	// Listen is the DSN of a connection to listen on, if that cannot be one of the pool's. See
 	// postgres.Listen.
 	Listen string
-	// Pooled says that lanes share the server's sessions with other clients. See
+	// Pooled says that pinned connections share the server's sessions with other clients. See
 	// postgres.Pooled.
 	Pooled bool
 	// Unswept says that the user need not have the rights that only sweeping needs.

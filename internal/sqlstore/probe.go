@@ -57,9 +57,9 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (Facts, error) {
 }
 
 // Unshared runs f, whose statements go to conn. In a session that other clients share they run in a
-// transaction with the settings of a lane: what another client has set there says nothing about the
-// database. Where a session keeps the settings, conn is dropped afterwards. A server that does not
-// take them is another product, or f says what is wrong.
+// transaction with the settings of a pinned connection: what another client has set there says
+// nothing about the database. Where a session keeps the settings, conn is dropped afterwards. A
+// server that does not take them is another product, or f says what is wrong.
 func (d *Dialect) Unshared(ctx context.Context, pinned *sql.Conn, f func() error) error {
 	switch {
 	case d.PinsSession:
@@ -75,9 +75,9 @@ func (d *Dialect) Unshared(ctx context.Context, pinned *sql.Conn, f func() error
 	return s.InTx(ctx, f)
 }
 
-// pinned gives a connection of the pool the settings of a lane, for its session. The function that
-// it returns drops it, because they are not the application's. A server that does not take them is
-// another product, or what is asked of it next says what is wrong.
+// pinned gives a connection of the pool the settings of a pinned connection, for its session. The
+// function that it returns drops it, because they are not the application's. A server that does not
+// take them is another product, or what is asked of it next says what is wrong.
 func (d *Dialect) pinned(ctx context.Context, conn *sql.Conn) (drop func()) {
 	_ = d.Pin(ctx, conn)
 	return func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }

@@ -17,7 +17,7 @@ type Queue interface {
 	// Join and Leave take keys in order.
 	Join(ctx context.Context, s *conn.Session, tickets []lease.Ticket) error
 	Leave(ctx context.Context, s *conn.Session, waiters []lease.Lease) error
-	Places(ctx context.Context, s *conn.Session, waiters []lease.Lease) ([]lease.Place, error)
+	QueuePositions(ctx context.Context, s *conn.Session, waiters []lease.Lease) ([]lease.QueuePosition, error)
 	Claim(ctx context.Context, s *conn.Session, req lease.AcquireRequest) (lease.Acquired, error)
 	Pass(ctx context.Context, s *conn.Session, l lease.Lease) (lease.Passed, error)
 	// DeadTickets lists the next tickets, in order of key and waiter, that have been dead for
@@ -57,9 +57,9 @@ func WaiterList(waiters []lease.Lease) string {
 // the state of the key as in an Answer, whether there is a live ticket, token, note, the µs
 // remaining, and how many waiters are ahead.
 func places(ctx context.Context, s *conn.Session, query string, n int, args []any) (
-	[]lease.Place, error,
+	[]lease.QueuePosition, error,
 ) {
-	out, answered := make([]lease.Place, n), 0
+	out, answered := make([]lease.QueuePosition, n), 0
 	err := s.Query(ctx, query, args, func(row conn.Columns) error {
 		var p place
 		at, bad := p.scan(row)
@@ -69,7 +69,7 @@ func places(ctx context.Context, s *conn.Session, query string, n int, args []an
 		case at < 1 || at > n:
 			return oneline.Join(bad, fmt.Errorf("places: answer %d to %d requests", at, n))
 		case bad != nil:
-			out[at-1] = lease.Place{Err: bad}
+			out[at-1] = lease.QueuePosition{Err: bad}
 		default:
 			out[at-1] = p.place()
 		}
@@ -94,14 +94,14 @@ func (p *place) scan(row conn.Columns) (at int, err error) {
 	return at, err
 }
 
-func (p *place) place() lease.Place {
-	out := lease.Place{
+func (p *place) place() lease.QueuePosition {
+	out := lease.QueuePosition{
 		Token: p.Token, Remaining: conn.Duration(p.Remaining), Ahead: p.ahead, Note: string(p.Note),
 	}
 	switch p.State {
 	case StateMine:
 		if err := conn.CheckToken(true, p.Token); err != nil {
-			return lease.Place{Err: err}
+			return lease.QueuePosition{Err: err}
 		}
 		out.Granted = true
 	case StateHeld:
@@ -109,7 +109,7 @@ func (p *place) place() lease.Place {
 		out.Remaining = min(0, out.Remaining)
 	default:
 		_, err := p.Acquired(nil)
-		return lease.Place{Err: err}
+		return lease.QueuePosition{Err: err}
 	}
 	out.Missing = !out.Granted && !p.waits
 	return out

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -97,8 +97,8 @@ func Judge(d Classifier, err error) Verdict {
 		return Verdict{Class: Conflict}
 	case errors.Is(err, lease.ErrNotSynchronous):
 		return Verdict{Class: Unfit}
-	case errors.Is(err, seam.ErrNewEra):
-		return Verdict{Class: Refused, As: seam.ErrNewEra}
+	case errors.Is(err, adapter.ErrNewEra):
+		return Verdict{Class: Refused, As: adapter.ErrNewEra}
 	case errors.Is(err, ErrNoEra):
 		return Verdict{Class: Refused, As: lease.ErrBusy}
 	case errors.Is(err, lease.ErrReadOnly):

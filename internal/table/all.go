@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -21,11 +21,11 @@ var _ lease.AllAcquirer = (*Store)(nil)
 func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 	[]lease.Acquired, error,
 ) {
-	if err := seam.CheckAll(reqs); err != nil || len(reqs) == 0 {
+	if err := adapter.CheckAll(reqs); err != nil || len(reqs) == 0 {
 		return nil, err
 	}
 	out, err := s.acquireAll(ctx, reqs)
-	if err == nil && slices.ContainsFunc(out, isTeams) {
+	if err == nil && slices.ContainsFunc(out, isGroups) {
 		return s.againAll(ctx, reqs, out, s.acquireAll)
 	}
 	return out, err
@@ -35,7 +35,7 @@ func (s *Store) acquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 	[]lease.Acquired, error,
 ) {
 	places, changes := inKeyOrder(reqs)
-	applied, doubtful,
+	applied, uncertain,
 		err := askTwice(ctx, s.engine, about{conn.Acquire, "acquire all", changes[0].From.Key},
 		func(ctx context.Context, session *conn.Session) ([]sqlstore.Applied, error) {
 			return s.applyAll(ctx, session, changes)
@@ -52,17 +52,16 @@ func (s *Store) acquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 	}
 	granted := 0
 	for i, a := range applied {
-		out[places[i]] = allAnswer(changes[i].From.Key, a, doubtful)
+		out[places[i]] = allAnswer(changes[i].From.Key, a, uncertain)
 		if a.Outcome == sqlstore.Done {
 			granted++
 		}
 	}
-	if granted > 0 && granted < len(out) && !doubtful { // by one statement, for all or none
+	if granted > 0 && granted < len(out) && !uncertain { // by one statement, for all or none
 		return nil, fmt.Errorf("%w: acquire all: %w", lease.ErrUnknown,
 			vanished(fmt.Sprintf("%d of %d rows were changed", granted, len(out))))
 	}
-	// An earlier try of these owners granted them all, and some of the leases have expired
-	// since.
+	// An earlier try of these owners granted them all, and some of the leases have expired since.
 	if granted > 0 && granted < len(out) {
 		return nil, fmt.Errorf("%w: acquire all: %d of %d keys are left of an earlier try",
 			lease.ErrUnknown, granted, len(out))
@@ -84,9 +83,9 @@ func inKeyOrder(reqs []lease.AcquireRequest) (places []int, changes []sqlstore.C
 	return places, changes
 }
 
-// applyAll runs on a lane. Its result is final unless the error is ErrRowLocked: then all keys were
-// free, but another transaction has a row locked or has just changed one. nil and no error say that
-// the dialect leaves every change to be made alone.
+// applyAll runs on a pinned connection. Its result is final unless the error is ErrRowLocked: then
+// all keys were free, but another transaction has a row locked or has just changed one. nil and no
+// error say that the dialect leaves every change to be made alone.
 func (s *Store) applyAll(
 	ctx context.Context, session *conn.Session, changes []sqlstore.Change,
 ) (
@@ -154,19 +153,19 @@ func (s *Store) appliesAll(ctx context.Context, session *conn.Session) (bool, er
 	return !allAre(applied, sqlstore.Alone), err
 }
 
-func allAnswer(key string, a sqlstore.Applied, doubtful bool) lease.Acquired {
+func allAnswer(key string, a sqlstore.Applied, uncertain bool) lease.Acquired {
 	switch a.Outcome {
 	case sqlstore.Done:
 		if err := conn.CheckToken(true, a.Token); err != nil {
-			return lease.Acquired{Err: fmt.Errorf("%w: acquire %q", err, key), Doubtful: doubtful}
+			return lease.Acquired{Err: fmt.Errorf("%w: acquire %q", err, key), Unknown: uncertain}
 		}
 		return lease.Acquired{
-			Granted: true, Token: a.Token, Doubtful: doubtful, Generation: a.Generation,
+			Granted: true, Token: a.Token, Unknown: uncertain, Generation: a.Generation,
 		}
 	case sqlstore.Held:
-		return lease.Acquired{Holder: a.Holder, Doubtful: doubtful}
+		return lease.Acquired{Holder: a.Holder, Unknown: uncertain}
 	}
-	return lease.Acquired{Possible: true, Doubtful: doubtful}
+	return lease.Acquired{Possible: true, Unknown: uncertain}
 }
 
 // inTheWay reads rows that could not be granted although none was seen held, and writes the reason
@@ -201,7 +200,7 @@ func (s *Store) inTheWay(
 // blocked describes a row that stood in the way of a request. The row may be the request's own, by
 // an earlier try.
 func blocked(r *lease.AcquireRequest, row lease.Record) lease.Acquired {
-	a := lease.Acquired{Locked: !row.Held, Doubtful: row.Owner == r.Owner}
+	a := lease.Acquired{Locked: !row.Held, Unknown: row.Owner == r.Owner}
 	if row.Held {
 		a.Holder = lease.Holder{Note: row.Note, Remaining: row.Remaining}
 	}

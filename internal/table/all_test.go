@@ -136,7 +136,7 @@ func (c *cell) checkAll(reqs []lease.AcquireRequest, got []lease.Acquired, last 
 	if !got[0].Granted || !got[1].Granted || got[1].Token != last.Token+1 {
 		c.Fatalf("got %+v, want both", got)
 	}
-	if got[0].Doubtful != c.doubt() || got[1].Doubtful != c.doubt() {
+	if got[0].Unknown != c.doubt() || got[1].Unknown != c.doubt() {
 		c.Errorf("answered %+v after faults in %v", got, c.hits())
 	}
 	other := lease.Lease{Key: reqs[0].Key, Owner: reqs[0].Owner, Token: got[0].Token}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -20,11 +20,11 @@ var _ lease.AnyAcquirer = (*Store)(nil)
 func (s *Store) AcquireAny(ctx context.Context, reqs []lease.AcquireRequest, n int) (
 	[]lease.Acquired, error,
 ) {
-	if err := seam.CheckAny(reqs, n); err != nil {
+	if err := adapter.CheckAny(reqs, n); err != nil {
 		return nil, err
 	}
 	out, err := s.acquireAny(ctx, reqs, n)
-	if err == nil && slices.ContainsFunc(out, isTeams) {
+	if err == nil && slices.ContainsFunc(out, isGroups) {
 		return s.againAll(ctx, reqs, out, func(ctx context.Context, reqs []lease.AcquireRequest) (
 			[]lease.Acquired, error,
 		) {
@@ -38,7 +38,7 @@ func (s *Store) acquireAny(ctx context.Context, reqs []lease.AcquireRequest, n i
 	[]lease.Acquired, error,
 ) {
 	changes := changesOf(reqs)
-	applied, doubtful,
+	applied, uncertain,
 		err := askTwice(ctx, s.engine, about{conn.Acquire, "acquire any", reqs[0].Key},
 		func(ctx context.Context, session *conn.Session) ([]sqlstore.Applied, error) {
 			return s.applyAny(ctx, session, changes, n)
@@ -47,29 +47,29 @@ func (s *Store) acquireAny(ctx context.Context, reqs []lease.AcquireRequest, n i
 	case err != nil && (!errors.Is(err, sqlstore.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)):
 		return nil, err
 	case err != nil:
-		return s.whyNot(ctx, reqs, doubtful)
+		return s.whyNot(ctx, reqs, uncertain)
 	case applied == nil:
 		return nil, fmt.Errorf("%w: to acquire any of several keys at once from %s",
 			lease.ErrUnsupported, s.d.Name())
 	}
-	return s.someAnswers(ctx, "acquire any", reqs, applied, n, doubtful)
+	return s.someAnswers(ctx, "acquire any", reqs, applied, n, uncertain)
 }
 
 // someAnswers answers requests of which n were to be granted, or none.
 func (s *Store) someAnswers(
-	ctx context.Context, verb string, reqs []lease.AcquireRequest, applied []sqlstore.Applied, n int, doubtful bool,
+	ctx context.Context, verb string, reqs []lease.AcquireRequest, applied []sqlstore.Applied, n int, uncertain bool,
 ) ([]lease.Acquired, error) {
 	granted := countOf(applied, sqlstore.Done)
 	switch {
 	case granted == 0 && anyIs(applied, sqlstore.Alone):
-		return s.whyNot(ctx, reqs, doubtful)
+		return s.whyNot(ctx, reqs, uncertain)
 	case granted != 0 && granted != n:
 		return nil, fmt.Errorf("%w: %s: %d of %d keys are left of an earlier try",
 			lease.ErrUnknown, verb, granted, n)
 	}
 	out := make([]lease.Acquired, len(reqs))
 	for i, a := range applied {
-		out[i] = allAnswer(reqs[i].Key, a, doubtful)
+		out[i] = allAnswer(reqs[i].Key, a, uncertain)
 	}
 	return out, nil
 }
@@ -83,9 +83,9 @@ func changesOf(reqs []lease.AcquireRequest) []sqlstore.Change {
 	return changes
 }
 
-// applyAny runs on a lane. The error ErrRowLocked says that n keys are free, but other transactions
-// have rows of them locked or have just changed them. nil and no error say that the dialect leaves
-// every change to be made alone.
+// applyAny runs on a pinned connection. The error ErrRowLocked says that n keys are free, but other
+// transactions have rows of them locked or have just changed them. nil and no error say that the
+// dialect leaves every change to be made alone.
 func (s *Store) applyAny(
 	ctx context.Context, session *conn.Session, changes []sqlstore.Change, n int,
 ) ([]sqlstore.Applied, error) {
@@ -141,11 +141,11 @@ func (s *Store) wantsRows(applied []sqlstore.Applied, n int) bool {
 
 // whyNot reads rows of which too few could be granted.
 func (s *Store) whyNot(
-	ctx context.Context, reqs []lease.AcquireRequest, doubtful bool,
+	ctx context.Context, reqs []lease.AcquireRequest, uncertain bool,
 ) ([]lease.Acquired, error) {
 	rows, err := s.look(ctx, reqs)
 	if err != nil {
-		if doubtful && !errors.Is(err, lease.ErrUnknown) {
+		if uncertain && !errors.Is(err, lease.ErrUnknown) {
 			err = fmt.Errorf("%w: acquire any: %w", lease.ErrUnknown, err)
 		}
 		return nil, err
@@ -154,7 +154,7 @@ func (s *Store) whyNot(
 	for i := range reqs {
 		row, ok := rows[reqs[i].Key]
 		out[i] = blocked(&reqs[i], row)
-		out[i].Doubtful = doubtful || out[i].Doubtful
+		out[i].Unknown = uncertain || out[i].Unknown
 		if err := s.never(row); ok && err != nil {
 			out[i].Err = fmt.Errorf("acquire any: %q: %w", reqs[i].Key, err)
 		}

@@ -97,7 +97,7 @@ var anyOf = deed{name: "acquire any", able: able, begin: func(c *cell) act {
 }}
 
 // checkAny wants the one key that is granted. A copy that comes late may be granted the third: its
-// owner is Doubtful, and the client releases it.
+// owner is Unknown, and the client releases it.
 func (c *cell) checkAny(
 	reqs []lease.AcquireRequest, got []lease.Acquired, last, third lease.Lease,
 ) {
@@ -105,7 +105,7 @@ func (c *cell) checkAny(
 		c.Fatalf("got %+v, want the second alone", got)
 	}
 	for i, a := range got {
-		if a.Doubtful != c.doubt() {
+		if a.Unknown != c.doubt() {
 			c.Errorf("answer %d is %+v after faults in %v", i, a, c.hits())
 		}
 	}

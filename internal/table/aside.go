@@ -9,10 +9,11 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// asideIdle is how long a session beside the lanes stays open after its last use.
+// asideIdle is how long a session beside the pinned connections stays open after its last use.
 const asideIdle = 10 * time.Second
 
-// aside is a session beside the lanes, for what may wait where no lock may. The first use opens it.
+// aside is a session beside the pinned connections, for what may wait where no lock may. The first
+// use opens it.
 type aside struct {
 	pool  sqlstore.Pool
 	setup func(context.Context, *conn.Session) error
@@ -112,8 +113,8 @@ func (a *aside) close() {
 	<-a.turn
 }
 
-// desk is the session of the trace. A lane would wait while the table is locked, and while it
-// is read, and locks with the lane.
+// desk is the session of the trace. A pinned connection would wait while the table is locked, and
+// while it is read, and locks with the pinned connection.
 type desk struct {
 	aside
 	needs int // how many connections the pool must have, if it has fewer

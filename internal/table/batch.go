@@ -201,7 +201,7 @@ func (e *engine) pipes(session *conn.Session, n int) bool {
 	if e.unpiped.Load() <= 0 {
 		return true
 	}
-	e.unpiped.Add(-1) // of two lanes at once, one may count below 0
+	e.unpiped.Add(-1) // of two pinned connections at once, one may count below 0
 	return false
 }
 

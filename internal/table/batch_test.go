@@ -19,12 +19,12 @@ import (
 // crowd is calls that are pending together: what they ask is one batch.
 type crowd struct {
 	*rig
-	gate    *faultdb.Gate // at which the lane is, until go
+	gate    *faultdb.Gate // at which the pinned connection is, until go
 	pending sync.WaitGroup
 	running sync.WaitGroup
 }
 
-// gather keeps the store's only lane busy.
+// gather keeps the store's only pinned connection busy.
 func (r *rig) gather(t *testing.T) *crowd {
 	t.Helper()
 	c := &crowd{rig: r, gate: faultdb.NewGate()}
@@ -54,7 +54,7 @@ func (c *crowd) add(ctx context.Context, call func(ctx context.Context)) {
 	c.pending.Wait()
 }
 
-// run has the lane go on, under other faults, and returns when every call has.
+// run has the pinned connection go on, under other faults, and returns when every call has.
 func (c *crowd) run(faults faultdb.Injector) []faultdb.Op {
 	c.log.Reset()
 	c.faults.Set(faults)
@@ -226,7 +226,7 @@ func TestALeaverHarmsNobodyInHisBatch(t *testing.T) {
 		})
 		c.mixed(t, "others")
 		leaveEarly()
-		<-withdrawn // or the lane may begin it first
+		<-withdrawn // or the pinned connection may begin it first
 		sent := faultdb.NewGate()
 		go func() {
 			<-sent.Arrived()
@@ -234,7 +234,7 @@ func TestALeaverHarmsNobodyInHisBatch(t *testing.T) {
 			<-gone
 			sent.Release()
 		}()
-		// The first is what kept the lane busy: a release, which SQLite has settings around.
+		// The first is what kept the pinned connection busy: a release, which SQLite has settings around.
 		statement := func(op faultdb.Op) bool { return op.Executes() && !strings.HasPrefix(op.Query, "PRAGMA") }
 		c.run(faultdb.OnFunc(statement, faultdb.Nth(2, faultdb.BlockAfter(sent))))
 		if row := r.row(t, "early"); row.Held || row.Token != tokens["early"] {
@@ -281,7 +281,7 @@ func TestALockedRowKeepsNobodyElseInTheBatchWaiting(t *testing.T) {
 		}
 		r := newRig(t, e, sqlstore.Update, 1)
 		round := 0
-		// A lane waits a second for a row.
+		// A pinned connection waits a second for a row.
 		servertest.AtOnce(t, 900*time.Millisecond, "the wait of the others", func() time.Duration {
 			round++
 			return r.besideLockedRows(t, fmt.Sprint("round ", round, " "))

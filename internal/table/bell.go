@@ -10,8 +10,8 @@ import (
 // bellTimeout bounds a message. The waiters poll if it is not sent by then.
 const bellTimeout = 500 * time.Millisecond
 
-// send runs f, which sends a message, on a lane or, where to send one may wait, on the bell: a
-// session that is neither a lane nor one that hears.
+// send runs f, which sends a message, on a pinned connection or, where to send one may wait, on the
+// bell: a session that is neither a pinned connection nor one that hears.
 func (s *Store) send(
 	ctx context.Context, f func(ctx context.Context, session *conn.Session) error,
 ) error {

@@ -31,8 +31,8 @@ var (
 	later    = testdb.Later
 )
 
-// abandoned is an acquisition of a key whose team has no live member.
-const abandoned = "take an abandoned team's key"
+// abandoned is an acquisition of a key whose reader group has no live member.
+const abandoned = "take an abandoned reader group's key"
 
 var meddlings = []meddling{
 	{"moves the key", "placement = 3", nil, func(string) bool { return true }},
@@ -108,7 +108,7 @@ func (r *rig) meddle(t *testing.T, d deed, m meddling) {
 				t.Errorf("before statement %d: %v", n, err)
 			}
 			left = r.rows(t)
-			if m.set == "" { // a team that has ended by now has no member to revive
+			if m.set == "" { // a reader group that has ended by now has no member to revive
 				maps.DeleteFunc(left, func(_, row string) bool { return strings.HasSuffix(row, " 0 members") })
 			}
 		}

@@ -13,8 +13,8 @@ import (
 )
 
 // Without a write-ahead log, a reader keeps a writer from committing: the commit is refused, and
-// the transaction is still open. What the lane does next must not be part of it, or a grant would
-// be one that no other session can see.
+// the transaction is still open. What the pinned connection does next must not be part of it, or a
+// grant would be one that no other session can see.
 func TestACommitThatIsRefusedLeavesNoTransactionOpen(t *testing.T) {
 	var pool *sql.DB
 	t.Cleanup(func() { _ = pool.Close() }) // after the tables are gone
@@ -52,7 +52,7 @@ func TestACommitThatIsRefusedLeavesNoTransactionOpen(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	req := lease.AcquireRequest{Key: "key", Owner: lease.NewOwner(), TTL: ttl}
-	go func() { // waits for the lane behind the commit
+	go func() { // waits for the pinned connection behind the commit
 		a, _ := ask(t.Context(), r.store, req)
 		got <- a
 	}()

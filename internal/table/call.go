@@ -28,7 +28,7 @@ func after(ttl time.Duration) time.Time {
 	return now.Add(usualLimit) // a TTL of centuries
 }
 
-// call is a task on a lane, with its answer.
+// call is a task on a pinned connection, with its answer.
 type call struct {
 	engine *engine
 	task
@@ -36,8 +36,9 @@ type call struct {
 	outcome sqlstore.Outcome // in the batch
 }
 
-// task is what the store asks of a lane: one of the hot operations, or any function of a session. A
-// task never changes after a lane has it, so that it can be sent again whatever the outcome was.
+// task is what the store asks of a pinned connection: one of the hot operations, or any function of
+// a session. A task never changes after a pinned connection has it, so that it can be sent again
+// whatever the outcome was.
 type task struct {
 	// run is what does it alone; see run.go.
 	run      func(context.Context, *conn.Session, *op) error
@@ -112,7 +113,7 @@ var used = sync.Pool{New: func() any { return conn.NewOp(conn.Acquire, call{}, n
 func (e *engine) begin(several bool, kind conn.Kind, t task) *op {
 	op := e.newOp(kind, t)
 	if several {
-		e.lanes.Go(op) // a closed set does not begin it, and conclude says so
+		e.connections.Go(op) // a closed set does not begin it, and conclude says so
 	}
 	return op
 }

@@ -18,7 +18,7 @@ import (
 const promptly = 15 * time.Second
 
 // calls are what can be cancelled: each returns its error, and uses what it got, so that the race
-// detector sees whether a lane still writes to it.
+// detector sees whether a pinned connection still writes to it.
 func calls(r *rig, l lease.Lease) map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
 		"acquire": func(ctx context.Context) error {
@@ -111,14 +111,14 @@ func (r *rig) leave(t *testing.T, n int64, block func(*faultdb.Gate) faultdb.Fau
 		<-result
 	}
 	gate.Release()
-	// The lane goes on, behind what it was held at.
+	// The pinned connection goes on, behind what it was held at.
 	release(t, r.store, lease.Lease{Key: "held", Owner: lease.NewOwner()})
 	return true
 }
 
-// What a lane still does for a call that has returned must not touch what the call has handed out.
-// Only clocks order the two here, or the race detector would take a gate for the order that is
-// missing.
+// What a pinned connection still does for a call that has returned must not touch what the call has
+// handed out. Only clocks order the two here, or the race detector would take a gate for the order
+// that is missing.
 func TestNothingIsWrittenToWhatACancelledCallReturned(t *testing.T) {
 	const leave, arrive = 10 * time.Millisecond, 40 * time.Millisecond
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {

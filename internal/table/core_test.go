@@ -28,7 +28,7 @@ func without(t *testing.T, e *testdb.Env, sets ...sqlstore.Set) {
 
 func openTable(t *testing.T, e *testdb.Env) *table.Store {
 	t.Helper()
-	s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second})
+	s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Connections: cmp.Or(e.Dialect.Connections(), 2), Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func callsOfShared(ctx context.Context, s *table.Store) []error {
 	r := lease.AcquireRequest{Key: limit.Slot(0), Owner: lease.NewOwner(), TTL: time.Minute}
 	return []error{
 		second(s.Share(ctx, []lease.AcquireRequest{r})),
-		s.Wish(ctx, lease.NewOwner(), []string{"k"}, time.Second),
+		s.Intend(ctx, lease.NewOwner(), []string{"k"}, time.Second),
 		second(s.MakeLimit(ctx, limit)),
 		s.Resize(ctx, limit),
 		second(s.AcquireWithin(ctx, limit, []lease.AcquireRequest{r}, 1)),
@@ -106,7 +106,7 @@ func TestASetOfANewerVersionIsRefused(t *testing.T) {
 			t.Errorf("a newer trace is written: %v", err)
 		}
 		newer(sqlstore.Shared, 4)
-		_, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+		_, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Connections: 1, Timeout: 5 * time.Second})
 		if !errors.Is(err, lease.ErrSchemaVersion) || !strings.Contains(err.Error(), "set shared") {
 			t.Errorf("a newer set of shared tables is opened: %v", err)
 		}

@@ -13,15 +13,15 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// eachLimited runs f for each server on whose connections a lane can set a deadline.
+// eachLimited runs f for each server on whose connections a pinned connection can set a deadline.
 func eachLimited(t *testing.T, f func(t *testing.T, name string)) {
 	for _, name := range []string{"postgres", "mariadb", "mysql"} {
 		t.Run(name, func(t *testing.T) { f(t, name) })
 	}
 }
 
-// behindHole opens a store on a pool whose lanes have the deadline of the connection in the place
-// of a context: on PostgreSQL one that nothing wraps, else one with mysql.Connector.
+// behindHole opens a store on a pool whose pinned connections have the deadline of the connection
+// in the place of a context: on PostgreSQL one that nothing wraps, else one with mysql.Connector.
 func behindHole(t *testing.T, name string, timeout time.Duration) (*rig, *testdb.Hole) {
 	e := on(t, name)
 	clean := openOn(t, e, e.Dialect, false)
@@ -33,11 +33,11 @@ func behindHole(t *testing.T, name string, timeout time.Duration) (*rig, *testdb
 		pool = through.Pool(t)
 	}
 	r := &rig{Env: e, clean: clean, pool: pool}
-	r.store = r.open(t, pool, table.Options{Strategy: sqlstore.Update, Lanes: 1, Timeout: timeout})
+	r.store = r.open(t, pool, table.Options{Strategy: sqlstore.Update, Connections: 1, Timeout: timeout})
 	return r, h
 }
 
-func TestALaneOfASilentServerEndsItsStatementInTime(t *testing.T) {
+func TestAPinnedConnectionOfASilentServerEndsItsStatementInTime(t *testing.T) {
 	eachLimited(t, func(t *testing.T, name string) {
 		r, h := behindHole(t, name, 300*time.Millisecond)
 		l := hold(t, r.store, "key")

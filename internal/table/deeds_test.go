@@ -59,8 +59,8 @@ func (c *cell) acquiring(last lease.Token) act {
 		},
 		check: func() {
 			c.wantGrantAfter(last, got)
-			if got.Doubtful != c.doubt() {
-				c.Errorf("Doubtful is %t after faults in %v", got.Doubtful, c.hits())
+			if got.Unknown != c.doubt() {
+				c.Errorf("Unknown is %t after faults in %v", got.Unknown, c.hits())
 			}
 			l := lease.Lease{Key: c.key, Owner: req.Owner, Token: got.Token}
 			c.arrive(false)

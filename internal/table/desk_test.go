@@ -34,7 +34,7 @@ var traceCalls = map[string]func(ctx context.Context, s *table.Store) error{
 	},
 }
 
-// The store has one lane.
+// The store has one pinned connection.
 func TestALockPassesATraceThatHangs(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for name, call := range traceCalls {
@@ -104,7 +104,7 @@ func TestATraceWhoseTableIsLockedWaitsASecond(t *testing.T) {
 func TestAPoolWithoutRoomForTheTraceIsNamed(t *testing.T) {
 	e := testdb.Kinds[0].Open(t)
 	r := newRig(t, e, sqlstore.Update, 1)
-	s := r.open(t, e.DB, table.Options{Lanes: 1, Timeout: 5 * time.Second, TraceNeeds: 3})
+	s := r.open(t, e.DB, table.Options{Connections: 1, Timeout: 5 * time.Second, TraceNeeds: 3})
 	for name, call := range traceCalls {
 		err := call(t.Context(), s)
 		if !errors.Is(err, lease.ErrPool) || !strings.Contains(err.Error(), "MaxOpenConns must be at least 3") {

@@ -7,24 +7,24 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/era"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// engine runs operations on lanes until their outcome is known, or cannot be known.
+// engine runs operations on pinned connections until their outcome is known, or cannot be known.
 type engine struct {
-	d        *sqlstore.Dialect
-	strategy sqlstore.Strategy
-	lanes    *conn.Set[call]
-	limit    time.Duration // of a call that has no other
-	eras     *era.Eras
-	process  processes
-	channel  string // what the processes of these tables listen on
-	unpiped  atomic.Int32
-	expected expected
+	d           *sqlstore.Dialect
+	strategy    sqlstore.Strategy
+	connections *conn.Set[call]
+	limit       time.Duration // of a call that has no other
+	eras        *era.Eras
+	process     processes
+	channel     string // what the processes of these tables listen on
+	unpiped     atomic.Int32
+	expected    expected
 }
 
 // explain turns a database's error into one of ours, with the verb and the key.
@@ -39,16 +39,16 @@ func (e *engine) explain(verb, key string, err error) error {
 		return fmt.Errorf("%w: %s: %w", lease.ErrUnknown, what, err)
 	}
 	if errors.Is(err, lease.ErrNotSynchronous) { // a sentence of ours, with its cure
-		return seam.Outage(fmt.Errorf("%w: %s", err, what))
+		return adapter.Outage(fmt.Errorf("%w: %s", err, what))
 	}
 	v := sqlstore.Judge(e.d, err)
 	switch {
 	case errors.Is(v.As, lease.ErrPrivilege):
 		return fmt.Errorf("%w: %s: %w%s", v.As, what, err, e.grants(err))
 	case errors.Is(v.As, lease.ErrReadOnly) && v.Class == sqlstore.Unfit:
-		return seam.Outage(fmt.Errorf("%w: %s: %w", v.As, what, err))
+		return adapter.Outage(fmt.Errorf("%w: %s: %w", v.As, what, err))
 	case v.As == nil && v.Class == sqlstore.Unfit:
-		return seam.Outage(v.Explain(what, err))
+		return adapter.Outage(v.Explain(what, err))
 	case v.As == nil && v.Class == sqlstore.Unknown:
 		return fmt.Errorf("%w: %s: %w", lease.ErrUnknown, what, err)
 	}

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/era"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -98,7 +98,7 @@ func (r *rig) afterFailover(t *testing.T, strategy sqlstore.Strategy) *table.Sto
 	t.Helper()
 	r.ForgetEras(t)
 	before := era.Start(time.Now().Add(-time.Hour))
-	s := r.open(t, r.DB, table.Options{Strategy: strategy, Lanes: 1, Timeout: 5 * time.Second})
+	s := r.open(t, r.DB, table.Options{Strategy: strategy, Connections: 1, Timeout: 5 * time.Second})
 	if s.Era() < before || lease.Epoch(s.Era())%2 != 0 {
 		t.Fatalf("the era begins after %d, of epoch %d; want an even one of this hour", s.Era(), lease.Epoch(s.Era()))
 	}
@@ -226,7 +226,7 @@ func TestOneEraBeginsHoweverManyMeetTheHistory(t *testing.T) {
 		starts := make(chan lease.Token, clients)
 		for range clients {
 			go func() {
-				s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+				s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Connections: 1, Timeout: 5 * time.Second})
 				if err != nil {
 					t.Error(err)
 					starts <- 0
@@ -277,7 +277,7 @@ func TestNothingIsGrantedOnAServerThatTheSessionHasNotAsked(t *testing.T) {
 			d := e.Dialect.Wrapped(func(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
 				return elsewhere{db, &sessions}, f
 			})
-			s, _, err := table.Open(t.Context(), e.DB, d, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+			s, _, err := table.Open(t.Context(), e.DB, d, table.Options{Connections: 1, Timeout: 5 * time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -345,7 +345,7 @@ func TestTheClientHearsOfTheEraThatItHasBegun(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		var heard []lease.Token
 		o := table.Options{
-			Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second, Began: func(start lease.Token) { heard = append(heard, start) },
+			Connections: cmp.Or(e.Dialect.Connections(), 2), Timeout: 5 * time.Second, Began: func(start lease.Token) { heard = append(heard, start) },
 		}
 		newRig(t, e, sqlstore.Update, 1).open(t, e.DB, o)
 		if len(heard) != 0 {
@@ -365,7 +365,7 @@ func TestTablesWithoutAHistoryBeginWithTokenOneOnlyIfTheyAreNew(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		open := func() lease.Token {
 			r := rig{Env: e}
-			return r.open(t, e.DB, table.Options{Lanes: 1, Timeout: 5 * time.Second}).Era()
+			return r.open(t, e.DB, table.Options{Connections: 1, Timeout: 5 * time.Second}).Era()
 		}
 		unheard := func() {
 			e.Exec(t, `DELETE FROM {rowlock_meta} WHERE name LIKE 'era/%'`)
@@ -417,7 +417,7 @@ func TestAServerThatIsPrimaryAgainBeginsAnEra(t *testing.T) {
 		r := newRig(t, e, sqlstore.Update, 2)
 		there := lease.EpochStart(40)
 		e.Exec(t, `INSERT INTO {rowlock_meta} (name, start, since) VALUES ('era/the other server', ?, {now})`, there)
-		s := r.open(t, e.DB, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+		s := r.open(t, e.DB, table.Options{Connections: 1, Timeout: 5 * time.Second})
 		if l := hold(t, s, "k"); l.Token <= there+1 || s.Era() <= there {
 			t.Errorf("token %d in the era after %d, which began elsewhere after %d", l.Token, s.Era(), there)
 		}
@@ -429,7 +429,7 @@ func TestAServerThatIsPrimaryAgainBeginsAnEra(t *testing.T) {
 func TestAnEraAheadOfTheClientsClockIsRefused(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		open := func(d *sqlstore.Dialect) error {
-			s, _, err := table.Open(t.Context(), e.Pool(t), d, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+			s, _, err := table.Open(t.Context(), e.Pool(t), d, table.Options{Connections: 1, Timeout: 5 * time.Second})
 			if err == nil {
 				err = s.Close()
 			}
@@ -471,13 +471,13 @@ func (d aheadOfUs) Text(section string) string {
 	return text
 }
 
-// A lane that has slept through the beginning of an era does not grant in the old one: nothing ends
-// its connection where a server is demoted without a restart.
-func TestALaneThatSleptThroughAnEraConnectsAnew(t *testing.T) {
+// A pinned connection that has slept through the beginning of an era does not grant in the old one:
+// nothing ends its connection where a server is demoted without a restart.
+func TestAPinnedConnectionThatSleptThroughAnEraConnectsAnew(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 3)
 		e.ForgetEras(t)
-		r.recycle(t, "") // one lane learns
+		r.recycle(t, "") // one pinned connection learns
 		began := r.store.Era()
 		var all sync.WaitGroup
 		for i := range 30 {
@@ -505,7 +505,7 @@ func TestNothingIsGrantedInAnEraThatIsHeldBack(t *testing.T) {
 			held := func() {
 				t.Helper()
 				_, err := ask(t.Context(), r.store, requests("k")[0])
-				wantIs(t, err, seam.ErrNewEra, lease.ErrBusy)
+				wantIs(t, err, adapter.ErrNewEra, lease.ErrBusy)
 			}
 			held()
 			admit(r.store.Era())
@@ -529,7 +529,7 @@ func TestAServerThatTakesNoWritesBeginsNoEra(t *testing.T) {
 		d := e.Dialect.Wrapped(func(db sqlstore.Database, f sqlstore.Features) (sqlstore.Database, sqlstore.Features) {
 			return readOnly{db}, f
 		})
-		_, _, err := table.Open(t.Context(), e.DB, d, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+		_, _, err := table.Open(t.Context(), e.DB, d, table.Options{Connections: 1, Timeout: 5 * time.Second})
 		wantIs(t, err, lease.ErrReadOnly)
 		var n int
 		if err := e.DB.QueryRow(e.SQL(`SELECT COUNT(*) FROM {rowlock_meta} WHERE name LIKE 'era/%'`)).Scan(&n); err != nil || n != 0 {
@@ -553,7 +553,7 @@ func TestTheTableRemembersTheNewestHistories(t *testing.T) {
 			e.Exec(t, `INSERT INTO {rowlock_meta} (name, start, since) VALUES (?, ?, {now})`, fmt.Sprint("era/old ", i), i+1)
 		}
 		r := rig{Env: e}
-		r.open(t, e.DB, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+		r.open(t, e.DB, table.Options{Connections: 1, Timeout: 5 * time.Second})
 		var n, least int
 		row := e.DB.QueryRow(e.SQL(`SELECT COUNT(*), MIN(start) FROM {rowlock_meta} WHERE name LIKE 'era/%'`))
 		if err := row.Scan(&n, &least); err != nil || n != 64 || least != 18 {
@@ -574,7 +574,7 @@ func TestABusyFileIsOpenedWhenItIsFree(t *testing.T) {
 	}
 	opened := make(chan error, 1)
 	go func() {
-		s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Lanes: 1, Timeout: 5 * time.Second})
+		s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Connections: 1, Timeout: 5 * time.Second})
 		if err == nil {
 			err = s.Close()
 		}
@@ -583,7 +583,7 @@ func TestABusyFileIsOpenedWhenItIsFree(t *testing.T) {
 	select {
 	case err := <-opened:
 		t.Errorf("opened beside a writer: %v", err)
-	case <-time.After(300 * time.Millisecond): // longer than a lane waits for the file's lock
+	case <-time.After(300 * time.Millisecond): // longer than rowlock waits for the file's lock
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)

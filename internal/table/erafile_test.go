@@ -184,7 +184,7 @@ func openFile(t *testing.T, path string) (s *table.Store, done func()) {
 	if err := schema.Migrate(t.Context(), db, sqlite.New()); err != nil {
 		t.Fatal(err)
 	}
-	s, _, err = table.Open(t.Context(), db, sqlstore.Of(sqlite.New()), table.Options{Lanes: 1, Timeout: 5 * time.Second})
+	s, _, err = table.Open(t.Context(), db, sqlstore.Of(sqlite.New()), table.Options{Connections: 1, Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

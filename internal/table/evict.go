@@ -14,22 +14,23 @@ import (
 var _ lease.Evictor = (*Store)(nil)
 
 const (
-	// evictTimeout bounds an eviction. One lane waits for the row, for a second, and another
-	// looks which session blocks it.
+	// evictTimeout bounds an eviction. One pinned connection waits for the row, for a second, and
+	// another looks which session blocks it.
 	evictTimeout = 3 * time.Second
 	// lookPause is between two looks. MariaDB does not refresh its view if it is read more
 	// often than every 0.1 s.
 	lookPause = 150 * time.Millisecond
 )
 
-// Evict has one lane wait for the row and another end the session that blocks it. The statement
-// that finds the session also checks that the row is still expired and still locked by it.
+// Evict has one pinned connection wait for the row and another end the session that blocks it. The
+// statement that finds the session also checks that the row is still expired and still locked by
+// it.
 func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
 	[]lease.Evicted, error,
 ) {
 	if s.d.Evictor == nil || s.single {
 		return nil,
-			fmt.Errorf("%w: evict: it takes a database server and two lanes", lease.ErrUnsupported)
+			fmt.Errorf("%w: evict: it takes a database server and two pinned connections", lease.ErrUnsupported)
 	}
 	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 	defer cancel()
@@ -41,7 +42,7 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
 	return told(found), err
 }
 
-// blockers returns what makes a lane wait for the row, and ends what is old enough.
+// blockers returns what makes a pinned connection wait for the row, and ends what is old enough.
 func (s *Store) blockers(
 	ctx context.Context, row sqlstore.Expired, least time.Duration,
 ) ([]sqlstore.Blocker, error) {
@@ -65,15 +66,16 @@ func (s *Store) blockers(
 	}
 }
 
-// lateAs says how key may have expired: as a shared one if a team without a live member holds it.
+// lateAs says how key may have expired: as a shared one if a reader group without a live member
+// holds it.
 func (s *Store) lateAs(ctx context.Context, key string) (sqlstore.Expired, error) {
 	late := sqlstore.Expired{Key: key, Why: sqlstore.LateLease}
 	if s.sets.Need(sqlstore.Shared) != nil {
 		return late, nil
 	}
-	teams, err := s.teams(ctx, []string{key})
-	if t, shared := teams[key]; shared && t.members == 0 {
-		late.Why = sqlstore.LateTeam
+	groups, err := s.groups(ctx, []string{key})
+	if t, shared := groups[key]; shared && t.members == 0 {
+		late.Why = sqlstore.LateGroup
 	}
 	return late, err
 }

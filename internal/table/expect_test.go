@@ -142,7 +142,7 @@ func TestABatchThatFailsAfterAMistakeIsResolvedOneByOne(t *testing.T) {
 		for name, fault := range map[string]faultdb.Fault{
 			"never sent": faultdb.FailBeforeSend(), "reply lost": faultdb.LoseReply(),
 		} {
-			for n := int64(2); n <= 5; n++ { // the first is what keeps the lane busy
+			for n := int64(2); n <= 5; n++ { // the first is what keeps the pinned connection busy
 				release(t, r.clean, hold(t, r.clean, keys[0]))
 				held := hold(t, r.store, "held "+name)
 				c := r.gather(t)
@@ -174,8 +174,8 @@ func TestACollisionOfASecondTryHidesNothingOfTheFirst(t *testing.T) {
 				if err != nil || !a.Granted {
 					t.Errorf("%s: %+v %v", key, a, err)
 				}
-				if key != keys[0] && a.Doubtful {
-					t.Errorf("%s was granted by the first statement, and is told as doubtful", key)
+				if key != keys[0] && a.Unknown {
+					t.Errorf("%s was granted by the first statement, and is told as unknown", key)
 				}
 			})
 		}

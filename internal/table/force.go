@@ -73,7 +73,7 @@ func (s *Store) force(
 	op.Until = time.Now().Add(forceTimeout)
 	_, _, err = s.conclude(ctx, "force release of", r.Key, op)
 	if err != nil {
-		return forced{}, err // a lane may still write the answer
+		return forced{}, err // a pinned connection may still write the answer
 	}
 	return g, nil
 }

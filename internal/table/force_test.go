@@ -32,19 +32,19 @@ func TestAForcedReleaseRaisesNoTokenBeyondTheLast(t *testing.T) {
 	})
 }
 
-// A forced release of a shared key ends its members. The wish of a caller that waits stays.
-func TestAForcedReleaseLeavesWishes(t *testing.T) {
+// A forced release of a shared key ends its members. The intent of a caller that waits stays.
+func TestAForcedReleaseLeavesIntents(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)
 		_, err := r.store.Downgrade(t.Context(), []lease.RenewRequest{{Lease: hold(t, r.store, "k"), TTL: ttl}})
 		wantIs(t, err, nil)
-		wantIs(t, r.store.Wish(t.Context(), lease.NewOwner(), []string{"k"}, time.Minute), nil)
+		wantIs(t, r.store.Intend(t.Context(), lease.NewOwner(), []string{"k"}, time.Minute), nil)
 		r.forceRelease(t, "k")
-		var wishes, members int
+		var intents, members int
 		err = e.DB.QueryRowContext(t.Context(), e.SQL(`SELECT (SELECT COUNT(*) FROM {rowlock_member} WHERE reader_group = ?),
-			(SELECT COUNT(*) FROM {rowlock_member})`), make([]byte, 16)).Scan(&wishes, &members)
-		if wishes != 1 || members != 1 || err != nil {
-			t.Errorf("%d of %d members are wishes, %v; want one of one", wishes, members, err)
+			(SELECT COUNT(*) FROM {rowlock_member})`), make([]byte, 16)).Scan(&intents, &members)
+		if intents != 1 || members != 1 || err != nil {
+			t.Errorf("%d of %d members are intents, %v; want one of one", intents, members, err)
 		}
 	})
 }

@@ -20,7 +20,7 @@ func TestAForcedReleaseReadsOnlyTheRowThatItMayEnd(t *testing.T) {
 			{"force-placement", moved, "1"},
 		} {
 			ready(t, e, c.set)
-			if got := told(e, t, &onTeam{section: c.section, args: fixed(k)}); got != c.want {
+			if got := told(e, t, &onGroup{section: c.section, args: fixed(k)}); got != c.want {
 				t.Errorf("%s after %s: %q, want %q", c.section, c.set, got, c.want)
 			}
 		}

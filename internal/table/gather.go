@@ -10,8 +10,8 @@ import (
 )
 
 // gather makes one statement of the requests that come while an earlier statement runs: members of
-// one team conflict with each other in nothing, so that a thousand join in one commit. A single
-// request is never delayed to form a batch.
+// one reader group conflict with each other in nothing, so that a thousand join in one commit. A
+// single request is never delayed to form a batch.
 type gather struct {
 	verb string
 	run  func(ctx context.Context, note string, reqs []lease.RenewRequest) []member

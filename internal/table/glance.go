@@ -7,11 +7,11 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// glance looks for teams without a live member, and ends them. Callers that come while an earlier
-// look runs share the next one, which begins after all of their commits: a thousand that leave at
-// once look once and end the team once.
+// glance looks for reader groups without a live member, and ends them. Callers that come while an
+// earlier look runs share the next one, which begins after all of their commits: a thousand that
+// leave at once look once and end the reader group once.
 type glance struct {
-	// end ends those teams, and returns the keys that no member holds now.
+	// end ends those reader groups, and returns the keys that no member holds now.
 	end func(ctx context.Context, keys []string) map[string]lease.Released
 
 	mu   sync.Mutex
@@ -25,9 +25,10 @@ type glanced struct {
 	done  chan struct{}
 }
 
-// look ends those of keys' teams that have no live member. It writes what became of a key into out
-// for the first that has left it, so that the key is announced once. All others are told that the
-// key is shared. An error is none of theirs: such a team is ended by the next taker.
+// look ends those of keys' reader groups that have no live member. It writes what became of a key
+// into out for the first that has left it, so that the key is announced once. All others are told
+// that the key is shared. An error is none of theirs: such a reader group is ended by the next
+// taker.
 func (g *glance) look(ctx context.Context, leases []lease.Lease, out []*lease.Released) {
 	if len(leases) == 0 {
 		return

@@ -34,7 +34,7 @@ func (s *Store) write(
 		return nil
 	}
 	args = append(args, s.d.Rows(rows)...)
-	return s.OnLane(ctx, section, rows[0].Key,
+	return s.OnPinned(ctx, section, rows[0].Key,
 		func(ctx context.Context, session *conn.Session) error {
 			_, err := session.Exec(ctx, s.d.Text(section), args...)
 			return err
@@ -121,7 +121,7 @@ func scanEdge(row conn.Columns) (e lease.Edge, err error) {
 // are hardly ever any, and a write takes the lock of a SQLite file.
 func (s *Store) sweepWaits(ctx context.Context, retention time.Duration) error {
 	age := conn.Micros(retention)
-	return s.OnLane(ctx, "sweep", "",
+	return s.OnPinned(ctx, "sweep", "",
 		func(ctx context.Context, session *conn.Session) error {
 			var dead bool
 			err := session.QueryRow(ctx, s.d.Text("wait-dead"), []any{age}, &dead)

@@ -28,8 +28,8 @@ func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.A
 }
 
 func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.Acquired {
-	got, doubtful, err := s.conclude(ctx, "hand over", h.From.Key, op)
-	if era.IsUnlearned(err) && !doubtful {
+	got, uncertain, err := s.conclude(ctx, "hand over", h.From.Key, op)
+	if era.IsUnlearned(err) && !uncertain {
 		return lease.Acquired{} // as without a token for the next owner: the holder releases
 	}
 	a := got.acquired
@@ -37,9 +37,9 @@ func (s *Store) handedOver(ctx context.Context, h lease.HandOver, op *op) lease.
 		// An earlier request, or a try without an answer, may have changed the row
 		var undone bool
 		a, undone, err = s.whose(ctx, h)
-		doubtful = doubtful && !undone
+		uncertain = uncertain && !undone
 	}
-	a.Doubtful = doubtful
+	a.Unknown = uncertain
 	if err != nil {
 		return lease.Acquired{Err: err}
 	}

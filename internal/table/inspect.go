@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -18,9 +18,9 @@ const (
 	refill = 100
 )
 
-// Inspect lists rows in key order. It locks nothing. Rows of teams without a live member leave the
-// listing of what is held only after they were read, so it reads on until its page is full: a
-// caller takes a short page for the last.
+// Inspect lists rows in key order. It locks nothing. Rows of reader groups without a live member
+// leave the listing of what is held only after they were read, so it reads on until its page is
+// full: a caller takes a short page for the last.
 func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 	if f.Limit <= 0 {
 		f.Limit = defaultLimit
@@ -43,7 +43,7 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 	}
 }
 
-// listed lists rows as they are, those of teams too.
+// listed lists rows as they are, those of reader groups too.
 func (s *Store) listed(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 	held := 0
 	if f.Held {
@@ -56,7 +56,7 @@ func (s *Store) listed(ctx context.Context, f lease.Filter) ([]lease.Record, err
 		section, args = "inspect-keys", slices.Insert(args, 0, any(keys))
 	}
 	args = append(args, f.Limit)
-	newest := seam.ReadsNewest(ctx)
+	newest := adapter.ReadsNewest(ctx)
 	return ask(ctx, s.engine, about{conn.Acquire, "inspect", f.Prefix},
 		func(ctx context.Context, session *conn.Session) (found []lease.Record, err error) {
 			if newest {

@@ -1,7 +1,7 @@
 package table
 
 import (
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -31,7 +31,7 @@ func splitShared[Q, A any](
 		if len(at[n]) == 0 {
 			continue
 		}
-		part, err := f(seam.Pick(items, at[n]))
+		part, err := f(adapter.Pick(items, at[n]))
 		if err != nil && len(part) != len(at[n]) {
 			return nil, err
 		}

@@ -17,19 +17,19 @@ import (
 func (s *Store) join(ctx context.Context, note string, reqs []lease.RenewRequest) []member {
 	text := s.d.AsStored(note)
 	if len(reqs) == 1 {
-		m, doubtful, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", reqs[0].Key},
+		m, uncertain, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", reqs[0].Key},
 			func(ctx context.Context, session *conn.Session) (member, error) {
 				return s.joinOne(ctx, session, text, &reqs[0])
 			})
-		return []member{m.told(doubtful, err)}
+		return []member{m.told(uncertain, err)}
 	}
 	rows := slices.Clone(reqs)
 	slices.SortFunc(rows, memberOrder)
-	found, doubtful, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", reqs[0].Key},
+	found, uncertain, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", reqs[0].Key},
 		func(ctx context.Context, session *conn.Session) (map[id]member, error) {
 			return s.joinAll(ctx, session, text, rows)
 		})
-	return answers(reqs, found, doubtful, err)
+	return answers(reqs, found, uncertain, err)
 }
 
 func (s *Store) joinOne(
@@ -37,16 +37,16 @@ func (s *Store) joinOne(
 ) (m member, err error) {
 	args := []any{conn.Bytes(r.Owner), note, conn.Micros(r.TTL), []byte(r.Key)}
 	if !s.d.CountsOnly {
-		var team []byte
-		err := session.QueryRow(ctx, s.d.Text("share-one"), args, &team)
+		var group []byte
+		err := session.QueryRow(ctx, s.d.Text("share-one"), args, &group)
 		if errors.Is(err, sql.ErrNoRows) {
 			return member{}, nil
 		}
-		if err == nil && len(team) != len(lease.Owner{}) {
-			err = fmt.Errorf("%w: the team of %q is called %x", lease.ErrCorrupt, r.Key, team)
+		if err == nil && len(group) != len(lease.Owner{}) {
+			err = fmt.Errorf("%w: the reader group of %q is called %x", lease.ErrCorrupt, r.Key, group)
 		}
 		if err == nil {
-			m.token, _ = lease.ReaderGroupToken(lease.Owner(team))
+			m.token, _ = lease.ReaderGroupToken(lease.Owner(group))
 		}
 		return m, err
 	}

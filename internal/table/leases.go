@@ -24,28 +24,28 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (
 	}
 	for i, op := range ops {
 		if op != nil {
-			a, doubtful, err := s.conclude(ctx, "acquire", reqs[i].Key, op)
-			if err != nil && isUntaken(err) && !doubtful {
+			a, uncertain, err := s.conclude(ctx, "acquire", reqs[i].Key, op)
+			if err != nil && isUntaken(err) && !uncertain {
 				if why := s.swallowed(ctx, reqs[i].Key); why != nil {
 					err = why
 				}
 			}
-			out[i] = granted(a.acquired, doubtful, err)
+			out[i] = granted(a.acquired, uncertain, err)
 		}
 	}
-	if slices.ContainsFunc(out, isTeams) {
+	if slices.ContainsFunc(out, isGroups) {
 		out = s.again(ctx, reqs, out, s.Acquire)
 	}
 	return out, only(out, func(a lease.Acquired) error { return a.Err })
 }
 
-// granted is the answer to a request. doubtful says that an earlier try of it had an unknown
+// granted is the answer to a request. unknown says that an earlier try of it had an unknown
 // outcome.
-func granted(a lease.Acquired, doubtful bool, err error) lease.Acquired {
+func granted(a lease.Acquired, uncertain bool, err error) lease.Acquired {
 	if err != nil && (!errors.Is(err, sqlstore.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)) {
 		return lease.Acquired{Err: err}
 	}
-	a.Doubtful = doubtful
+	a.Unknown = uncertain
 	// Not granted, and nothing is known of the holder: it may be a copy of this request.
 	a.Locked = err != nil
 	return a
@@ -76,11 +76,11 @@ func (s *Store) release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 		if op == nil {
 			continue
 		}
-		a, doubtful, err := s.conclude(ctx, "release", leases[i].Key, op)
+		a, uncertain, err := s.conclude(ctx, "release", leases[i].Key, op)
 		out[i] = a.released
 		out[i].Looked = out[i].Looked && s.process.sure()
 		out[i].Err = err
-		if out[i].Gone && doubtful { // the try without an answer may have released it
+		if out[i].Gone && uncertain { // the try without an answer may have released it
 			out[i] = lease.Released{Err: s.undone(ctx, leases[i])}
 		}
 	}

@@ -14,14 +14,14 @@ import (
 // leave removes members, several in one statement. Of one it also tells whether others stay.
 func (s *Store) leave(ctx context.Context, _ string, reqs []lease.RenewRequest) []member {
 	if len(reqs) == 1 && reqs[0].Token != 0 {
-		m, doubtful, err := askTwice(ctx, s.engine, about{conn.Release, "release", reqs[0].Key},
+		m, uncertain, err := askTwice(ctx, s.engine, about{conn.Release, "release", reqs[0].Key},
 			func(ctx context.Context, session *conn.Session) (member, error) {
 				return s.leaveOne(ctx, session, &reqs[0], true)
 			})
-		return []member{m.told(doubtful, err)}
+		return []member{m.told(uncertain, err)}
 	}
 	reqs = slices.Clone(reqs)
-	found, doubtful, err := askTwice(ctx, s.engine, about{conn.Release, "release", reqs[0].Key},
+	found, uncertain, err := askTwice(ctx, s.engine, about{conn.Release, "release", reqs[0].Key},
 		func(ctx context.Context, session *conn.Session) (map[id]member, error) {
 			rows, err := s.named(ctx, session, reqs)
 			if err != nil {
@@ -29,7 +29,7 @@ func (s *Store) leave(ctx context.Context, _ string, reqs []lease.RenewRequest) 
 			}
 			return s.leaveAll(ctx, session, rows)
 		})
-	return answers(reqs, found, doubtful, err)
+	return answers(reqs, found, uncertain, err)
 }
 
 // named returns requests with the tokens of those that know none, in the order of all statements.
@@ -67,22 +67,22 @@ func (s *Store) leaveOne(
 		}
 		return m, nil
 	}
-	var others, wished int64
-	err = session.QueryRow(ctx, s.d.Text("member-leave-one"), args, &others, &wished)
+	var others, intended int64
+	err = session.QueryRow(ctx, s.d.Text("member-leave-one"), args, &others, &intended)
 	if errors.Is(err, sql.ErrNoRows) {
 		return m, nil
 	}
-	// Of two members that leave at once, each may see the other, and the team is then ended by
+	// Of two members that leave at once, each may see the other, and the reader group is then ended by
 	// whatever finds it. If a writer waits, it shall not wait for that: the next look decides.
-	m.token, m.last, m.stays = r.Token, others == 0, others != 0 && wished == 0
+	m.token, m.last, m.stays = r.Token, others == 0, others != 0 && intended == 0
 	return m, err
 }
 
-// rest tells whether others stay in the team of a member that has left. An error tells neither, and
-// is no error of the leave, which is done.
-func (s *Store) rest(ctx context.Context, session *conn.Session, team []any, m *member) {
+// rest tells whether others stay in the reader group of a member that has left. An error tells
+// neither, and is no error of the leave, which is done.
+func (s *Store) rest(ctx context.Context, session *conn.Session, group []any, m *member) {
 	var one int64
-	err := session.QueryRow(ctx, s.d.Text("member-rest"), team, &one)
+	err := session.QueryRow(ctx, s.d.Text("member-rest"), group, &one)
 	m.stays, m.last = err == nil, errors.Is(err, sql.ErrNoRows)
 }
 
@@ -110,7 +110,7 @@ func (s *Store) leaveAll(
 	return found, nil
 }
 
-// releaseMembers removes members, and ends their teams if they were the last.
+// releaseMembers removes members, and ends their reader groups if they were the last.
 func (s *Store) releaseMembers(ctx context.Context, leases []lease.Lease) []lease.Released {
 	reqs := make([]lease.RenewRequest, len(leases))
 	for i, l := range leases {
@@ -122,7 +122,7 @@ func (s *Store) releaseMembers(ctx context.Context, leases []lease.Lease) []leas
 	for i, m := range s.leaves.do(ctx, "", reqs) {
 		o := &out[i]
 		// The try without an answer may have removed it.
-		o.Err, o.Gone = m.err, m.err == nil && m.token == 0 && !m.doubtful
+		o.Err, o.Gone = m.err, m.err == nil && m.token == 0 && !m.uncertain
 		o.Shared = m.err == nil && !o.Gone
 		switch {
 		case m.err != nil || m.stays:
@@ -136,27 +136,27 @@ func (s *Store) releaseMembers(ctx context.Context, leases []lease.Lease) []leas
 	return out
 }
 
-// endEmpty ends those of keys' teams that have no live member.
+// endEmpty ends those of keys' reader groups that have no live member.
 func (s *Store) endEmpty(ctx context.Context, keys []string) map[string]lease.Released {
 	ended := make(map[string]lease.Released)
-	for _, key := range s.emptyTeams(ctx, keys) {
+	for _, key := range s.emptyGroups(ctx, keys) {
 		ended[key] = s.freed(ctx, key)
 	}
 	return ended
 }
 
-// emptyTeams returns which keys a team without a live member holds that is to be ended.
-func (s *Store) emptyTeams(ctx context.Context, keys []string) []string {
+// emptyGroups returns which keys a reader group without a live member holds that is to be ended.
+func (s *Store) emptyGroups(ctx context.Context, keys []string) []string {
 	empty, _ := ask(ctx, s.engine, about{conn.Release, "release", keys[0]},
 		func(ctx context.Context, session *conn.Session) (empty []string, err error) {
 			err = session.Query(ctx, s.d.Text("member-others"), []any{s.d.List(keys)},
 				func(row conn.Columns) error {
 					var key []byte
-					var wished int64
-					err := row.Scan(&key, &wished)
-					// A request of this process that is under way joins the team sooner than
+					var intended int64
+					err := row.Scan(&key, &intended)
+					// A request of this process that is under way joins the reader group sooner than
 					// it could make another.
-					if wished != 0 || !s.joins.asks(string(key)) {
+					if intended != 0 || !s.joins.asks(string(key)) {
 						empty = append(empty, string(key))
 					}
 					return err
@@ -166,9 +166,10 @@ func (s *Store) emptyTeams(ctx context.Context, keys []string) []string {
 	return empty
 }
 
-// freed ends a team without members, and finds out whether another process waits for its key.
+// freed ends a reader group without members, and finds out whether another process waits for its
+// key.
 func (s *Store) freed(ctx context.Context, key string) (out lease.Released) {
-	ended, err := s.endTeam(ctx, key)
+	ended, err := s.endGroup(ctx, key)
 	if err != nil || !ended {
 		return out
 	}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -55,7 +55,7 @@ func (s *Store) Resize(ctx context.Context, l lease.Limit) error {
 	return err
 }
 
-// within is what came of an AcquireWithin on a lane.
+// within is what came of an AcquireWithin on a pinned connection.
 type within struct {
 	limit   sqlstore.Limit
 	applied []sqlstore.Applied
@@ -66,11 +66,11 @@ type within struct {
 func (s *Store) AcquireWithin(
 	ctx context.Context, l lease.Limit, reqs []lease.AcquireRequest, n int,
 ) ([]lease.Acquired, error) {
-	if err := cmp.Or(l.CheckSlots(reqs, n), seam.CheckAny(reqs, n), s.sets.Need(sqlstore.Shared)); err != nil {
+	if err := cmp.Or(l.CheckSlots(reqs, n), adapter.CheckAny(reqs, n), s.sets.Need(sqlstore.Shared)); err != nil {
 		return nil, err
 	}
 	changes := changesOf(reqs)
-	got, doubtful,
+	got, uncertain,
 		err := askTwice(ctx, s.engine, about{conn.Acquire, "acquire slots", l.Name},
 		func(ctx context.Context, session *conn.Session) (within, error) {
 			return s.applyWithin(ctx, session, l, changes, n)
@@ -79,24 +79,25 @@ func (s *Store) AcquireWithin(
 	case err != nil && (!errors.Is(err, sqlstore.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)):
 		return nil, err
 	case err != nil:
-		return s.whyNot(ctx, reqs, doubtful)
+		return s.whyNot(ctx, reqs, uncertain)
 	case got.applied == nil && got.limit.Slots != l.Slots:
-		return nil, s.otherLimit(l, got.limit, doubtful)
+		return nil, s.otherLimit(l, got.limit, uncertain)
 	case got.applied == nil:
 		return nil, fmt.Errorf("%w: to acquire slots from %s", lease.ErrUnsupported, s.d.Name())
 	}
-	return s.someAnswers(ctx, "acquire slots", reqs, got.applied, n, doubtful)
+	return s.someAnswers(ctx, "acquire slots", reqs, got.applied, n, uncertain)
 }
 
-func (s *Store) otherLimit(l lease.Limit, found sqlstore.Limit, doubtful bool) error {
+func (s *Store) otherLimit(l lease.Limit, found sqlstore.Limit, uncertain bool) error {
 	var err error = &lease.LimitError{Name: l.Name, Slots: l.Slots, Found: found.Slots}
-	if doubtful {
+	if uncertain {
 		err = fmt.Errorf("%w: %w", lease.ErrUnknown, err)
 	}
 	return err
 }
 
-// applyWithin runs on a lane: it reads the limit, counts in its generation, and grants in no other.
+// applyWithin runs on a pinned connection: it reads the limit, counts in its generation, and grants
+// in no other.
 func (s *Store) applyWithin(
 	ctx context.Context, session *conn.Session, l lease.Limit, changes []sqlstore.Change, n int,
 ) (w within, err error) {

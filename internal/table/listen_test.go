@@ -90,7 +90,7 @@ func openIn(
 	tb testing.TB, pool *sql.DB, e *testdb.Env, d *sqlstore.Dialect, hints bool,
 ) *table.Store {
 	tb.Helper()
-	o := table.Options{Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second, Hints: hints}
+	o := table.Options{Connections: cmp.Or(e.Dialect.Connections(), 2), Timeout: 5 * time.Second, Hints: hints}
 	s, _, err := table.Open(tb.Context(), pool, d, o)
 	if err != nil {
 		tb.Fatal(err)
@@ -162,7 +162,7 @@ func TestAListenerGivesItsConnectionUp(t *testing.T) {
 	e := on(t, "postgres")
 	named(t, e)
 	pool := e.Pool(t)
-	s, _, err := table.Open(t.Context(), pool, e.Dialect, table.Options{Lanes: 2, Timeout: 5 * time.Second, Hints: true})
+	s, _, err := table.Open(t.Context(), pool, e.Dialect, table.Options{Connections: 2, Timeout: 5 * time.Second, Hints: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,12 +170,12 @@ func TestAListenerGivesItsConnectionUp(t *testing.T) {
 	for range 3 {
 		ear := listen(t, s)
 		if in := pool.Stats().InUse; in != 3 {
-			t.Errorf("%d connections in use by two lanes and a listener", in)
+			t.Errorf("%d connections in use by two pinned connections and a listener", in)
 		}
 		ear.end()
 		ear.ends(context.Canceled)
 		if in := pool.Stats().InUse; in != 2 {
-			t.Errorf("%d connections in use by two lanes", in)
+			t.Errorf("%d connections in use by two pinned connections", in)
 		}
 	}
 	for began := time.Now(); listeners(t, e, "") > 0; time.Sleep(time.Millisecond) {
@@ -202,7 +202,7 @@ func TestAPoolThatIsExhaustedDoesNotKeepAListenerFromEnding(t *testing.T) {
 	e := on(t, "postgres")
 	pool := e.Pool(t)
 	pool.SetMaxOpenConns(2)
-	s, _, err := table.Open(t.Context(), pool, e.Dialect, table.Options{Lanes: 2, Timeout: 5 * time.Second, Hints: true})
+	s, _, err := table.Open(t.Context(), pool, e.Dialect, table.Options{Connections: 2, Timeout: 5 * time.Second, Hints: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestWhereNothingCanBeHeardListenSaysSo(t *testing.T) {
 // A pool may wrap its driver. What is sent on the driver's own connection is then past the wrapper.
 func TestADriverThatIsWrappedIsListenedOn(t *testing.T) {
 	r := newRig(t, on(t, "postgres"), sqlstore.Update, 2)
-	s := r.open(t, r.pool, table.Options{Lanes: 2, Timeout: 5 * time.Second, Hints: true})
+	s := r.open(t, r.pool, table.Options{Connections: 2, Timeout: 5 * time.Second, Hints: true})
 	ear := listen(t, s)
 	announce(t, r.clean, "key")
 	ear.wants("key", patience)
@@ -289,7 +289,7 @@ func TestADSNOfItsOwnToListenOn(t *testing.T) {
 	announce(t, s, "key")
 	ear.wants("key", patience)
 
-	_, _, err := table.Open(t.Context(), e.DB, d("postgres://host:port/"), table.Options{Lanes: 1, Timeout: time.Second})
+	_, _, err := table.Open(t.Context(), e.DB, d("postgres://host:port/"), table.Options{Connections: 1, Timeout: time.Second})
 	wantIs(t, err, lease.ErrConfig)
 }
 

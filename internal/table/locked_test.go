@@ -62,7 +62,7 @@ func (r *rig) besideItsCopy(t *testing.T, key string, ask func(lease.AcquireRequ
 		t.Fatal(err)
 	}
 	a, err := ask(q)
-	if err == nil && (a.Granted || !a.Locked && !a.Doubtful) {
+	if err == nil && (a.Granted || !a.Locked && !a.Unknown) {
 		t.Errorf("beside its first copy a request was answered %+v", a)
 	}
 	if err != nil && !errors.Is(err, lease.ErrBusy) && !errors.Is(err, lease.ErrUnknown) {

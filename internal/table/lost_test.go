@@ -42,7 +42,7 @@ func TestAHandOverWithoutAnAnswerHidesNoLossThatIsKnown(t *testing.T) {
 			r.faults.Set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.LoseReply())))
 			got, err := r.store.HandOver(t.Context(), []lease.HandOver{h})
 			r.faults.Set(nil)
-			if err != nil || got[0].Granted || got[0].Doubtful == c.known {
+			if err != nil || got[0].Granted || got[0].Unknown == c.known {
 				t.Errorf("%s: got %+v, %v", c.name, got, err)
 			}
 		}

@@ -56,9 +56,9 @@ type cell struct {
 	// unresolved says that an earlier call failed, and may have done the deed.
 	unresolved bool
 
-	mu       sync.Mutex
-	hit      []faultdb.Op // what faults hit
-	doubtful bool
+	mu        sync.Mutex
+	hit       []faultdb.Op // what faults hit
+	uncertain bool
 }
 
 // phase is how an operation is broken.
@@ -102,8 +102,8 @@ func TestAReplyLostAfterExecutionEndsInAtMostOneGrantAndNoGhost(t *testing.T) {
 	t.Logf("%d cells", total.Load())
 }
 
-// stall is less than a lane's timeout: a call that takes so long after one fault was not told of
-// it.
+// stall is less than a pinned connection's timeout: a call that takes so long after one fault was
+// not told of it.
 const stall = 4 * time.Second
 
 func runDeeds(t *testing.T, e *testdb.Env, cells *atomic.Int64, every int) {
@@ -131,7 +131,7 @@ func runDeeds(t *testing.T, e *testdb.Env, cells *atomic.Int64, every int) {
 	}
 }
 
-// matrix is all cells of one deed, one after the other on one lane.
+// matrix is all cells of one deed, one after the other on one pinned connection.
 type matrix struct {
 	testing.TB
 	*rig
@@ -275,7 +275,7 @@ func (c *cell) arm(inj faultdb.Injector, late *faultdb.Gate) {
 		switch {
 		case !f.IsNone():
 			c.hit = append(c.hit, op)
-			c.doubtful = c.doubtful || op.Executes() && op.Conn != open
+			c.uncertain = c.uncertain || op.Executes() && op.Conn != open
 		case late != nil && op.Kind == faultdb.Connect && len(c.hit) > 0 && c.hit[len(c.hit)-1].Conn == transaction:
 			late.Release()
 		}
@@ -288,7 +288,7 @@ func (c *cell) arm(inj faultdb.Injector, late *faultdb.Gate) {
 func (c *cell) doubt() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.doubtful
+	return c.uncertain
 }
 
 func (c *cell) hits() []faultdb.Op {

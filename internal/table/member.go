@@ -8,35 +8,36 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// forever is what remains of a row that a team holds: it has no end.
+// forever is what remains of a row that a reader group holds: it has no end.
 const forever = time.Duration(1<<63 - 1)
 
-func isTeams(a lease.Acquired) bool {
+func isGroups(a lease.Acquired) bool {
 	return a.Err == nil && !a.Granted && a.Holder.Remaining == forever
 }
 
-// member is what a statement says of one: the token of its team, or 0 if it was not changed.
+// member is what a statement says of one: the token of its reader group, or 0 if it was not
+// changed.
 type member struct {
 	token     lease.Token
 	remaining time.Duration
 	err       error
 
-	stays    bool           // others do, so that the team goes on
-	last     bool           // none does
-	refused  lease.Acquired // what is in the way of a request that was not let in
-	doubtful bool           // an earlier try had an unknown outcome
+	stays     bool           // others do, so that the reader group goes on
+	last      bool           // none does
+	refused   lease.Acquired // what is in the way of a request that was not let in
+	uncertain bool           // an earlier try had an unknown outcome
 }
 
 // told is the answer, or only the error.
-func (m member) told(doubtful bool, err error) member {
+func (m member) told(uncertain bool, err error) member {
 	if err != nil {
 		return member{err: err}
 	}
-	m.doubtful = doubtful
+	m.uncertain = uncertain
 	return m
 }
 
-// id names a member of any team of a key.
+// id names a member of any reader group of a key.
 type id struct {
 	key   string
 	owner lease.Owner
@@ -49,11 +50,11 @@ func memberOrder(a, b lease.RenewRequest) int {
 }
 
 func answers(
-	reqs []lease.RenewRequest, found map[id]member, doubtful bool, err error,
+	reqs []lease.RenewRequest, found map[id]member, uncertain bool, err error,
 ) []member {
 	out := make([]member, len(reqs))
 	for i, r := range reqs {
-		out[i] = found[id{r.Key, r.Owner}].told(doubtful, err)
+		out[i] = found[id{r.Key, r.Owner}].told(uncertain, err)
 	}
 	return out
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// members runs a section that returns key, owner and team of the members that it has changed, and
-// perhaps what remains of them.
+// members runs a section that returns key, owner and reader group of the members that it has
+// changed, and perhaps what remains of them.
 func (s *Store) members(
 	ctx context.Context, session *conn.Session, section string, args []any, remains bool,
 ) (map[id]member, error) {
 	found := make(map[id]member)
 	err := session.Query(ctx, s.d.Text(section), args, func(row conn.Columns) error {
-		var key, owner, team []byte
+		var key, owner, group []byte
 		var micros int64
-		dest := []any{&key, &owner, &team, &micros}
+		dest := []any{&key, &owner, &group, &micros}
 		if !remains {
 			dest = dest[:3]
 		}
@@ -25,10 +25,10 @@ func (s *Store) members(
 		if err != nil && !conn.IsBad(err) {
 			return err
 		}
-		if len(owner) != 16 || len(team) != 16 {
+		if len(owner) != 16 || len(group) != 16 {
 			return nil // no request names it
 		}
-		token, _ := lease.ReaderGroupToken(lease.Owner(team))
+		token, _ := lease.ReaderGroupToken(lease.Owner(group))
 		found[id{string(key), lease.Owner(owner)}] = member{
 			token: token, remaining: conn.Duration(micros), err: err,
 		}

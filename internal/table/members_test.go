@@ -11,7 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// share makes a team of two members on a key.
+// share makes a reader group of two members on a key.
 func (r *rig) share(t testing.TB, key string) (first, second lease.Lease) {
 	t.Helper()
 	first = hold(t, r.clean, key)
@@ -28,7 +28,7 @@ func (r *rig) share(t testing.TB, key string) (first, second lease.Lease) {
 	return first, lease.Lease{Key: key, Owner: req.Owner, Token: got[0].Token, Shared: true}
 }
 
-// members are when each member and each wish ends, by key and owner.
+// members are when each member and each intent ends, by key and owner.
 func (r *rig) members(t *testing.T) map[string]string {
 	t.Helper()
 	rows, err := r.DB.QueryContext(t.Context(), r.SQL(`SELECT {key}, owner, expires_at FROM {rowlock_member}`))
@@ -75,8 +75,8 @@ var memberCalls = map[string]func(ctx context.Context, r *rig, l ...lease.Lease)
 	},
 }
 
-// A member is named by its key, its owner and its team's token. A call that names another member,
-// or none, changes no row of this one.
+// A member is named by its key, its owner and its reader group's token. A call that names another
+// member, or none, changes no row of this one.
 func TestACallTouchesNoMemberButItsOwn(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)
@@ -118,29 +118,30 @@ func (r *rig) wantMembers(t *testing.T, after string, before map[string]string, 
 	}
 }
 
-// A caller that waits exclusively wishes for the key. Its wish does not keep an abandoned team
-// alive.
-func TestAnAbandonedTeamEndsThoughACallerWishes(t *testing.T) {
+// A caller that waits exclusively has an intent for the key. Its intent does not keep an abandoned
+// reader group alive.
+func TestAnAbandonedGroupEndsThoughACallerIntends(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)
 		r.share(t, "k")
 		e.Exec(t, `UPDATE {rowlock_member} SET expires_at = {now} - {second}`)
-		wantIs(t, r.store.Wish(t.Context(), lease.NewOwner(), []string{"k"}, time.Minute), nil)
+		wantIs(t, r.store.Intend(t.Context(), lease.NewOwner(), []string{"k"}, time.Minute), nil)
 		hold(t, r.store, "k")
 	})
 }
 
-// Wishes are of one caller each, and a caller that wishes no more takes back nothing but its own.
-func TestAWishIsTakenBackAlone(t *testing.T) {
+// Intents are of one caller each, and a caller that withdraws its intent takes back nothing but its
+// own.
+func TestAnIntentIsTakenBackAlone(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)
 		first, second := r.share(t, "k")
 		mine, other := lease.NewOwner(), lease.NewOwner()
 		for _, waiter := range []lease.Owner{mine, other, first.Owner} {
-			wantIs(t, r.store.Wish(t.Context(), waiter, []string{"k"}, time.Minute), nil)
+			wantIs(t, r.store.Intend(t.Context(), waiter, []string{"k"}, time.Minute), nil)
 		}
 		for _, waiter := range []lease.Owner{mine, first.Owner} {
-			wantIs(t, r.store.Wish(t.Context(), waiter, []string{"k"}, 0), nil)
+			wantIs(t, r.store.Intend(t.Context(), waiter, []string{"k"}, 0), nil)
 		}
 		now := r.members(t)
 		for _, owner := range []lease.Owner{other, first.Owner, second.Owner} {
@@ -149,13 +150,13 @@ func TestAWishIsTakenBackAlone(t *testing.T) {
 			}
 		}
 		if len(now) != 3 {
-			t.Errorf("there are %v, want two members and a wish", now)
+			t.Errorf("there are %v, want two members and an intent", now)
 		}
 	})
 }
 
-// A team is called by its token. A downgrade by another token would make a team that no member can
-// name.
+// A reader group is called by its token. A downgrade by another token would make a reader group
+// that no member can name.
 func TestADowngradeByAnotherTokenIsLost(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)

@@ -119,11 +119,11 @@ func (s *Store) Confirm(ctx context.Context, key string, placement int, epoch in
 func (s *Store) move(
 	ctx context.Context, section, key string, args []any, to sqlstore.Placement,
 ) (bool, error) {
-	n, doubtful, err := askTwice(ctx, s.engine, about{conn.Release, section, key},
+	n, uncertain, err := askTwice(ctx, s.engine, about{conn.Release, section, key},
 		func(ctx context.Context, session *conn.Session) (int64, error) {
 			return session.Change(ctx, s.d.Text(section), args...)
 		})
-	if err != nil || n > 0 || !doubtful {
+	if err != nil || n > 0 || !uncertain {
 		return n > 0, err
 	}
 	ok, err := s.Confirm(ctx, key, to.Placement, to.Epoch)

@@ -4,20 +4,21 @@ import (
 	"context"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// An audit must not read through a lane that has slept through the beginning of an era: that may be
-// at an old primary, which still has the moves that the new one has forgotten. Other reads go on.
+// An audit must not read through a pinned connection that has slept through the beginning of an
+// era: that may be at an old primary, which still has the moves that the new one has forgotten.
+// Other reads go on.
 func TestAnAuditReadsNoServerOfAnEarlierEra(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)
-		if e.Dialect.Lanes() == 1 {
-			return // the only lane has learned it
+		if e.Dialect.Connections() == 1 {
+			return // the only pinned connection has learned it
 		}
 		e.ForgetEras(t)
 		r.keeperLearns(t)
@@ -33,14 +34,14 @@ func TestAnAuditReadsNoServerOfAnEarlierEra(t *testing.T) {
 			t.Errorf("a read of a viewer has made %d connections", n)
 		}
 		for _, want := range []int{1, 0} {
-			if n := look(seam.ReadNewest(t.Context())); n != want {
+			if n := look(adapter.ReadNewest(t.Context())); n != want {
 				t.Errorf("an audit's read has made %d connections, want %d", n, want)
 			}
 		}
 	})
 }
 
-// keeperLearns has the lane that does not grant connect anew, while the other is busy.
+// keeperLearns has the pinned connection that does not grant connect anew, while the other is busy.
 func (r *rig) keeperLearns(t *testing.T) {
 	t.Helper()
 	before, busy := r.store.Era(), faultdb.NewGate()

@@ -16,14 +16,14 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Open connects the lanes, probes the server and the tables, and runs every kind of statement once
-// on a key of its own, so that it finds a missing privilege, a trigger or a row policy before the
-// first renewal does.
+// Open connects the pinned connections, probes the server and the tables, and runs every kind of
+// statement once on a key of its own, so that it finds a missing privilege, a trigger or a row
+// policy before the first renewal does.
 func Open(ctx context.Context, db conn.DB, d *sqlstore.Dialect, o Options) (
 	*Store, sqlstore.Facts, error,
 ) {
 	e := &engine{d: d, strategy: o.Strategy, limit: cmp.Or(o.Limit, usualLimit)}
-	s := &Store{engine: e, single: o.Lanes < 2}
+	s := &Store{engine: e, single: o.Connections < 2}
 	var facts sqlstore.Facts
 	err := d.CheckNames()
 	if err != nil {
@@ -95,8 +95,8 @@ func (s *Store) start(ctx context.Context, db conn.DB, o Options) (err error) {
 			s.eras.Close()
 		}
 	}()
-	s.lanes, err = conn.Open(ctx, conn.Config[call]{
-		DB: db, Conns: o.Lanes, Timeout: o.Timeout, Idle: o.Idle,
+	s.connections, err = conn.Open(ctx, conn.Config[call]{
+		DB: db, Conns: o.Connections, Timeout: o.Timeout, Idle: o.Idle,
 		Setup: s.eras.After(s.sync.after(relaxing(s.relax, s.d.Setup))),
 		Good:  s.good, Together: s.runTogether,
 		Merge: mostMerged, Gather: s.gather(), ReadOnly: s.misleads,
@@ -116,7 +116,7 @@ func (s *Store) start(ctx context.Context, db conn.DB, o Options) (err error) {
 	if err == nil {
 		return nil
 	}
-	s.lanes.Close()
+	s.connections.Close()
 	err = fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
 	return sqlstore.ExplainPrivilege(ctx, db, s.d, err)
 }

@@ -12,8 +12,8 @@ import (
 type Options struct {
 	// Began is called after the store has begun an era of the table; see package era. May be nil.
 	Began func(start lease.Token)
-	// Lanes is how many connections to keep.
-	Lanes int
+	// Connections is how many connections to keep.
+	Connections int
 	// Idle is for how long one of them stays open that runs nothing; 0 means a minute.
 	Idle time.Duration
 	// Strategy is what an acquire tries first.
@@ -31,10 +31,10 @@ type Options struct {
 	// messages; 0 means 10 ms.
 	Watch time.Duration
 	// TraceNeeds is how many connections the pool must have for the trace, if it has fewer; 0: it
-	// has enough. The trace borrows one more than the lanes and Listen.
+	// has enough. The trace borrows one more than the pinned connections and Listen.
 	TraceNeeds int
-	// RequireSync has every lane refuse a server that would acknowledge a commit that no other server
-	// has.
+	// RequireSync has every pinned connection refuse a server that would acknowledge a commit that no
+	// other server has.
 	RequireSync bool
 	// Relax has a release wait for no disk and no standby, where a session can do that for one
 	// transaction.

@@ -41,7 +41,7 @@ func TestWhatWasNotSentIsSentOverAnotherConnection(t *testing.T) {
 			r.faults.Set(inj)
 			_, a := acquire(t, r.store, kind.String())
 			r.faults.Set(nil)
-			if !a.Granted || a.Doubtful {
+			if !a.Granted || a.Unknown {
 				t.Errorf("got %+v", a)
 			}
 			ops := r.log.Ops()
@@ -57,7 +57,7 @@ func TestWhatWasNotSentIsSentOverAnotherConnection(t *testing.T) {
 func TestAStatementThatHangsIsGivenUp(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 1)
-		s := r.open(t, r.pool, table.Options{Lanes: 1, Timeout: 300 * time.Millisecond})
+		s := r.open(t, r.pool, table.Options{Connections: 1, Timeout: 300 * time.Millisecond})
 		silent := faultdb.NewGate()
 		defer silent.Release()
 		for when, block := range map[string]faultdb.Fault{"before": faultdb.Block(silent), "after": faultdb.BlockAfter(silent)} {
@@ -65,7 +65,7 @@ func TestAStatementThatHangsIsGivenUp(t *testing.T) {
 			go func() { <-silent.Arrived() }()
 			began := time.Now()
 			l, a := acquire(t, s, when)
-			if took := time.Since(began); !a.Granted || !a.Doubtful || l.Token == 0 || took > patience/4 {
+			if took := time.Since(began); !a.Granted || !a.Unknown || l.Token == 0 || took > patience/4 {
 				t.Errorf("held %s it is executed: got %+v after %s", when, a, took)
 			}
 		}

@@ -86,7 +86,7 @@ func TestAGrantWhoseCommitIsNotAcknowledgedIsResolved(t *testing.T) {
 // Only a pipeline that grants nothing is relaxed.
 func TestOnlyAPipelineOfReleasesIsRelaxed(t *testing.T) {
 	r := newRig(t, on(t, "postgres"), sqlstore.Update, 1)
-	r.store = r.open(t, r.pool, table.Options{Strategy: sqlstore.Update, Lanes: 1, Timeout: 5 * time.Second, Relax: true})
+	r.store = r.open(t, r.pool, table.Options{Strategy: sqlstore.Update, Connections: 1, Timeout: 5 * time.Second, Relax: true})
 	for _, grants := range []bool{false, true} {
 		tokens := r.keys(t, "key")
 		c := r.gather(t)

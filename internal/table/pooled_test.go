@@ -24,9 +24,9 @@ func behind(t *testing.T) (direct, pooled *testdb.Env) {
 	return direct, direct.Behind(t, postgres.Listen(direct.Source))
 }
 
-// Two stores at once, each with more lanes than the pooler has server connections, so that these
-// change hands.
-func TestNothingOfALaneBehindPgBouncerIsLeftInASession(t *testing.T) {
+// Two stores at once, each with more pinned connections than the pooler has server connections, so
+// that these change hands.
+func TestNothingOfAPinnedConnectionBehindPgBouncerIsLeftInASession(t *testing.T) {
 	direct, pooled := behind(t)
 	sessions := func(setting string) map[string]bool {
 		found := make(map[string]bool)
@@ -48,7 +48,7 @@ func TestNothingOfALaneBehindPgBouncerIsLeftInASession(t *testing.T) {
 	}
 	var stores []*table.Store
 	for range 2 {
-		s, _, err := table.Open(t.Context(), pooled.Pool(t), pooled.Dialect, table.Options{Lanes: 6, Timeout: 5 * time.Second})
+		s, _, err := table.Open(t.Context(), pooled.Pool(t), pooled.Dialect, table.Options{Connections: 6, Timeout: 5 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestOpenBehindPgBouncerNamesTheCure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := *pooled
 			e.Source = c.source
-			s, _, err := table.Open(t.Context(), e.Pool(t), sqlstore.Of(postgres.New(append(c.opts, prefix)...)), table.Options{Lanes: 4, Timeout: 5 * time.Second})
+			s, _, err := table.Open(t.Context(), e.Pool(t), sqlstore.Of(postgres.New(append(c.opts, prefix)...)), table.Options{Connections: 4, Timeout: 5 * time.Second})
 			if err == nil {
 				_ = s.Close()
 			}

@@ -84,14 +84,14 @@ func TestASleepingListenerWhoseConnectionIsKilledListensAgain(t *testing.T) {
 func TestASleepingListenersConnectionDoesNotGoBackToThePool(t *testing.T) {
 	eachKilling(t, func(t *testing.T, e *testdb.Env) {
 		pool := e.Pool(t)
-		s, _, err := table.Open(t.Context(), pool, e.Dialect, table.Options{Lanes: 2, Timeout: 5 * time.Second, Hints: true})
+		s, _, err := table.Open(t.Context(), pool, e.Dialect, table.Options{Connections: 2, Timeout: 5 * time.Second, Hints: true})
 		wantIs(t, err, nil)
 		t.Cleanup(func() { _ = s.Close() })
 		ear := listen(t, s)
 		ear.end()
 		<-ear.done
 		if stats := pool.Stats(); stats.OpenConnections != 2 {
-			t.Errorf("%d connections are open for two lanes: %+v", stats.OpenConnections, stats)
+			t.Errorf("%d connections are open for two pinned connections: %+v", stats.OpenConnections, stats)
 		}
 		listensAs(t, e, address(t, e), false)
 	})
@@ -127,7 +127,7 @@ func TestAnAnnouncementReachesManyListenersInFewStatements(t *testing.T) {
 func hinting(t *testing.T, e *testdb.Env) *rig {
 	t.Helper()
 	r := newRig(t, e, 0, 2)
-	r.store = r.open(t, r.pool, table.Options{Lanes: 2, Timeout: 5 * time.Second, Hints: true})
+	r.store = r.open(t, r.pool, table.Options{Connections: 2, Timeout: 5 * time.Second, Hints: true})
 	return r
 }
 
@@ -142,7 +142,7 @@ func TestNoStatementOfALockWaitsForAMessage(t *testing.T) {
 		sent := make(chan error, 1)
 		go func() { sent <- r.store.Announce(t.Context(), []string{"key"}) }()
 		<-gate.Arrived()
-		for range 20 { // on each lane
+		for range 20 { // on each pinned connection
 			release(t, r.store, hold(t, r.store, "key"))
 		}
 		if err := <-sent; err == nil {
@@ -236,7 +236,7 @@ func TestAFullPoolDelaysOneMessage(t *testing.T) {
 		pool := e.Pool(t)
 		pool.SetMaxOpenConns(6)
 		s := openIn(t, pool, e, e.Dialect, true)
-		for range 4 { // the application's; the lanes have two
+		for range 4 { // the application's; the pinned connections have two
 			c, err := pool.Conn(t.Context())
 			wantIs(t, err, nil)
 			defer func() { _ = c.Close() }()

@@ -26,7 +26,7 @@ func (s *Store) Join(ctx context.Context, tickets []lease.Ticket) error {
 		return nil
 	}
 	tickets = unique(tickets)
-	return s.OnLane(ctx, "join", tickets[0].Key,
+	return s.OnPinned(ctx, "join", tickets[0].Key,
 		func(ctx context.Context, session *conn.Session) error {
 			return s.d.Join(ctx, session, tickets)
 		})
@@ -70,14 +70,14 @@ func (s *Store) Leave(ctx context.Context, waiters []lease.Lease) error {
 	return err
 }
 
-// Places reads queue positions in one statement, for any number of tickets.
-func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Place, error) {
+// QueuePositions reads queue positions in one statement, for any number of tickets.
+func (s *Store) QueuePositions(ctx context.Context, waiters []lease.Lease) ([]lease.QueuePosition, error) {
 	if len(waiters) == 0 {
 		return nil, nil
 	}
 	places, err := ask(ctx, s.engine, about{conn.Acquire, "places", waiters[0].Key},
-		func(ctx context.Context, session *conn.Session) ([]lease.Place, error) {
-			return s.d.Places(ctx, session, waiters)
+		func(ctx context.Context, session *conn.Session) ([]lease.QueuePosition, error) {
+			return s.d.QueuePositions(ctx, session, waiters)
 		})
 	if err == nil {
 		err = s.unveilPlaces(ctx, waiters, places)
@@ -94,7 +94,7 @@ func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 		if out[i].Err = r.Check(); out[i].Err != nil {
 			continue
 		}
-		a, doubtful, err := askTwice(ctx, s.engine, about{conn.Acquire, "claim", r.Key},
+		a, uncertain, err := askTwice(ctx, s.engine, about{conn.Acquire, "claim", r.Key},
 			func(ctx context.Context, session *conn.Session) (lease.Acquired, error) {
 				a, err := s.d.Claim(ctx, session, r)
 				if err != nil {
@@ -102,9 +102,9 @@ func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 				}
 				return a, nil
 			})
-		out[i] = granted(a, doubtful, err)
+		out[i] = granted(a, uncertain, err)
 	}
-	if slices.ContainsFunc(out, isTeams) {
+	if slices.ContainsFunc(out, isGroups) {
 		out = s.again(ctx, reqs, out, s.Claim)
 	}
 	return out, only(out, func(a lease.Acquired) error { return a.Err })
@@ -117,13 +117,13 @@ func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed,
 	ctx, cancel := s.oneAfterAnother(ctx, len(leases))
 	defer cancel()
 	for i, l := range leases {
-		got, doubtful, err := askTwice(ctx, s.engine, about{conn.Release, "pass", l.Key},
+		got, uncertain, err := askTwice(ctx, s.engine, about{conn.Release, "pass", l.Key},
 			func(ctx context.Context, session *conn.Session) (lease.Passed, error) {
 				return s.pass(ctx, session, l)
 			})
 		out[i] = got
 		out[i].Err = err
-		if got.Gone && doubtful { // the try without an answer may have passed it
+		if got.Gone && uncertain { // the try without an answer may have passed it
 			out[i] = lease.Passed{Err: s.undone(ctx, l)}
 		}
 	}
@@ -154,7 +154,7 @@ func (s *Store) sweepTickets(ctx context.Context, o lease.SweepOptions) error {
 		if err != nil || len(dead) == 0 {
 			return err
 		}
-		err = s.OnLane(ctx, "sweep", "",
+		err = s.OnPinned(ctx, "sweep", "",
 			func(ctx context.Context, session *conn.Session) error {
 				return s.d.DropDead(ctx, session, dead, retention)
 			})

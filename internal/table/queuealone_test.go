@@ -29,7 +29,7 @@ func TestEachPassAsksForTheFirstThatWaits(t *testing.T) {
 			"b@1 a@1": "b", "a@1- b@2": "b",
 		} {
 			waitsFor(t, e, "k", tickets)
-			got := told(e, t, &onTeam{section: "queue-head", args: fixed(k, holder[:])})
+			got := told(e, t, &onGroup{section: "queue-head", args: fixed(k, holder[:])})
 			if strings.TrimRight(got, "\x00") != want {
 				t.Errorf("of %q it is %q, want %q", tickets, got, want)
 			}

@@ -39,9 +39,9 @@ func (c *cell) join(t lease.Ticket) {
 	}
 }
 
-func (c *cell) place(t lease.Ticket) lease.Place {
+func (c *cell) place(t lease.Ticket) lease.QueuePosition {
 	c.Helper()
-	places, err := c.clean.Places(c.Context(), waiter(t))
+	places, err := c.clean.QueuePositions(c.Context(), waiter(t))
 	if err != nil {
 		c.Fatal(err)
 	}

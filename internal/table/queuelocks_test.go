@@ -42,7 +42,7 @@ func TestAClaimThatIsRefusedWaitsForNobody(t *testing.T) {
 			c.join(first)
 			c.join(second)
 			letGo := c.lockAll()
-			// A lane waits a second for a row.
+			// A pinned connection waits a second for a row.
 			atOnce := func(what string, f func()) {
 				servertest.AtOnce(c, 900*time.Millisecond, what, func() time.Duration {
 					began := time.Now()

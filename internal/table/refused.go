@@ -21,7 +21,7 @@ func (m member) acquired() lease.Acquired {
 		err := conn.CheckToken(true, m.token)
 		return lease.Acquired{Granted: err == nil, Token: max(0, m.token), Err: err}
 	}
-	m.refused.Doubtful = m.doubtful
+	m.refused.Unknown = m.uncertain
 	return m.refused
 }
 
@@ -37,12 +37,12 @@ func (s *Store) share(ctx context.Context, note string, reqs []lease.RenewReques
 	if len(refused) == 0 {
 		return out
 	}
-	teams := s.notShared(ctx, refused)
+	groups := s.notShared(ctx, refused)
 	var again []lease.RenewRequest
 	for i := range out {
 		r := reqs[i]
 		out[i].refused = refused[r.Key]
-		if r.Token = teams[r.Key]; out[i].err == nil && out[i].token == 0 && r.Token > 0 {
+		if r.Token = groups[r.Key]; out[i].err == nil && out[i].token == 0 && r.Token > 0 {
 			again = append(again, r)
 		}
 	}
@@ -52,29 +52,29 @@ func (s *Store) share(ctx context.Context, note string, reqs []lease.RenewReques
 	return out
 }
 
-// rejoin answers live members that ask again while a wish refuses new ones. It renews them, so that
-// the answer is that of a statement that has written the member's row.
+// rejoin answers live members that ask again while an intent refuses new ones. It renews them, so
+// that the answer is that of a statement that has written the member's row.
 func (s *Store) rejoin(
 	ctx context.Context, again, reqs []lease.RenewRequest, out []member,
 ) {
 	slices.SortFunc(again, memberOrder)
-	found, doubtful, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", again[0].Key},
+	found, uncertain, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", again[0].Key},
 		func(ctx context.Context, session *conn.Session) (map[id]member, error) {
 			return s.extend(ctx, session, again)
 		})
 	for i, r := range reqs {
 		m, ok := found[id{r.Key, r.Owner}]
 		if refused := out[i].err == nil && out[i].token == 0; refused && (ok || err != nil) {
-			out[i] = m.told(doubtful, err)
+			out[i] = m.told(uncertain, err)
 		}
 	}
 }
 
 // notShared describes the rows of keys that members were not let in to. It writes nothing. It
-// returns the tokens of the teams that have a live member.
+// returns the tokens of the reader groups that have a live member.
 func (s *Store) notShared(
 	ctx context.Context, refused map[string]lease.Acquired,
-) (teams map[string]lease.Token) {
+) (groups map[string]lease.Token) {
 	var keys []string
 	for key := range refused {
 		keys = append(keys, key)
@@ -99,13 +99,13 @@ func (s *Store) notShared(
 	if err == nil {
 		s.unveil(ctx, keys, out)
 	}
-	teams = make(map[string]lease.Token)
+	groups = make(map[string]lease.Token)
 	for i, key := range keys {
 		if refused[key] = out[i]; out[i].Holder.Shared {
-			teams[key] = rows[key].Token
+			groups[key] = rows[key].Token
 		}
 	}
-	return teams
+	return groups
 }
 
 // unveil reports the reader group that holds each key. A group without a live member is free, as
@@ -113,24 +113,24 @@ func (s *Store) notShared(
 func (s *Store) unveil(ctx context.Context, all []string, out []lease.Acquired) {
 	var keys []string
 	for i := range out {
-		if isTeams(out[i]) {
+		if isGroups(out[i]) {
 			keys = append(keys, all[i])
 		}
 	}
 	if len(keys) == 0 {
 		return
 	}
-	teams, err := s.teams(ctx, keys)
+	groups, err := s.groups(ctx, keys)
 	for i := range out {
-		if !isTeams(out[i]) {
+		if !isGroups(out[i]) {
 			continue
 		}
-		t, found := teams[all[i]]
+		t, found := groups[all[i]]
 		switch {
 		case err != nil:
 			out[i] = failed(out[i], err)
 		case !found || t.members == 0:
-			out[i] = lease.Acquired{Possible: true, Locked: true, Doubtful: out[i].Doubtful}
+			out[i] = lease.Acquired{Possible: true, Locked: true, Unknown: out[i].Unknown}
 		default:
 			out[i].Holder = lease.Holder{Note: t.note, Remaining: t.remaining, Shared: true}
 		}
@@ -140,10 +140,10 @@ func (s *Store) unveil(ctx context.Context, all []string, out []lease.Acquired) 
 // failed is an answer after an error. What is known of no try that has failed stays unknown: an
 // earlier one without an answer may yet be granted.
 func failed(a lease.Acquired, err error) lease.Acquired {
-	if a.Doubtful && !errors.Is(err, lease.ErrUnknown) {
+	if a.Unknown && !errors.Is(err, lease.ErrUnknown) {
 		err = fmt.Errorf("%w: %w", lease.ErrUnknown, err)
 	}
-	return lease.Acquired{Err: err, Doubtful: a.Doubtful}
+	return lease.Acquired{Err: err, Unknown: a.Unknown}
 }
 
 // mostSeized bounds how many rows of one call are looked at.
@@ -162,7 +162,7 @@ func (s *Store) swallowed(ctx context.Context, key string) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	found := make(chan bool, 1) // a lane may write to it after the call has left
+	found := make(chan bool, 1) // a pinned connection may write to it after the call has left
 	_ = s.once(ctx, s.newOp(conn.Acquire, task{
 		other: func(ctx context.Context, session *conn.Session) error {
 			err := seize(ctx, session, s.d, key) // mostly it is locked, and needs no transaction
@@ -218,7 +218,7 @@ func isUntaken(err error) bool {
 func (s *Store) swallowedAny(ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired) error {
 	looked := 0
 	for i := range out {
-		if !out[i].Locked || out[i].Doubtful || out[i].Err != nil {
+		if !out[i].Locked || out[i].Unknown || out[i].Err != nil {
 			continue
 		}
 		if err := s.swallowed(ctx, reqs[i].Key); err != nil {

@@ -46,7 +46,7 @@ func (s *Store) note(ctx context.Context, section string, keys []string, args ..
 	if len(keys) == 0 {
 		return nil
 	}
-	return s.OnLane(ctx, section, keys[0],
+	return s.OnPinned(ctx, section, keys[0],
 		func(ctx context.Context, session *conn.Session) error {
 			_, err := session.Exec(ctx, s.d.Text(section), args...)
 			return err

@@ -162,14 +162,14 @@ func (s *Store) rehearseQueue(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	if err := s.rehearsePlace(ctx, second, lease.Place{Ahead: 1}); err != nil {
+	if err := s.rehearsePlace(ctx, second, lease.QueuePosition{Ahead: 1}); err != nil {
 		return err
 	}
 	token, err := s.rehearsePass(ctx, held, first)
 	if err != nil {
 		return err
 	}
-	if err := s.rehearsePlace(ctx, first, lease.Place{Granted: true, Token: token}); err != nil {
+	if err := s.rehearsePlace(ctx, first, lease.QueuePosition{Granted: true, Token: token}); err != nil {
 		return err
 	}
 	return s.rehearseLeave(ctx, first, second)
@@ -184,7 +184,7 @@ func (s *Store) rehearsePass(ctx context.Context, held lease.Lease, next lease.T
 	}
 	token := passed[0].Token
 	if token == 0 {
-		places, err := s.Places(ctx, waiter(next))
+		places, err := s.QueuePositions(ctx, waiter(next))
 		if err != nil {
 			return 0, err
 		}
@@ -201,8 +201,8 @@ func rehearsalTicket(key string) lease.Ticket {
 	return lease.Ticket{AcquireRequest: r, Priority: 1}
 }
 
-func (s *Store) rehearsePlace(ctx context.Context, t lease.Ticket, want lease.Place) error {
-	got, err := s.Places(ctx, waiter(t))
+func (s *Store) rehearsePlace(ctx context.Context, t lease.Ticket, want lease.QueuePosition) error {
+	got, err := s.QueuePositions(ctx, waiter(t))
 	if err == nil && (got[0].Granted != want.Granted || want.Granted && got[0].Token != want.Token ||
 		got[0].Ahead != want.Ahead || got[0].Missing != want.Missing) {
 		err = vanished("a ticket was not written, not served or not removed")
@@ -218,7 +218,7 @@ func (s *Store) rehearseLeave(ctx context.Context, first, second lease.Ticket) e
 	if _, err := s.Pass(ctx, waiter(first)); err != nil {
 		return err
 	}
-	return s.rehearsePlace(ctx, second, lease.Place{Missing: true})
+	return s.rehearsePlace(ctx, second, lease.QueuePosition{Missing: true})
 }
 
 func waiter(t lease.Ticket) []lease.Lease { return []lease.Lease{{Key: t.Key, Owner: t.Owner}} }

@@ -26,7 +26,7 @@ func TestAnOpeningWhosePassIsNotAnsweredSucceeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		s, _, err := table.Open(t.Context(), db, e.Dialect, table.Options{Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second})
+		s, _, err := table.Open(t.Context(), db, e.Dialect, table.Options{Connections: cmp.Or(e.Dialect.Connections(), 2), Timeout: 5 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

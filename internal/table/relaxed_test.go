@@ -117,7 +117,7 @@ func (r *relaxing) apply(changes ...sqlstore.Change) error {
 // releaseTx releases in a transaction that is the caller's, and so is its commit.
 func (r *relaxing) releaseTx() error {
 	store, _, err := table.Open(r.Context(), r.e.Pool(r), r.e.Dialect, table.Options{
-		Lanes: 2, Relax: true, Timeout: patience,
+		Connections: 2, Relax: true, Timeout: patience,
 	})
 	if err != nil {
 		return err

@@ -13,13 +13,14 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// about is which operation is asked for, and in whose turn among those that wait for a lane.
+// about is which operation is asked for, and in whose turn among those that wait for a pinned
+// connection.
 type about struct {
 	kind      conn.Kind
 	verb, key string
 }
 
-// ask returns the answer of f on a lane.
+// ask returns the answer of f on a pinned connection.
 func ask[A any](
 	ctx context.Context, e *engine, what about, f func(context.Context, *conn.Session) (A, error),
 ) (A, error) {
@@ -32,15 +33,15 @@ func askTwice[A any](
 	ctx context.Context, e *engine, what about, f func(context.Context, *conn.Session) (A, error),
 ) (A, bool, error) {
 	var answer, none A
-	_, doubtful, err := e.conclude(ctx, what.verb, what.key, e.newOp(what.kind,
+	_, uncertain, err := e.conclude(ctx, what.verb, what.key, e.newOp(what.kind,
 		task{other: func(ctx context.Context, session *conn.Session) (err error) {
 			answer, err = f(ctx, session)
 			return err
 		}}))
 	if err != nil {
-		return none, doubtful, err // the answer may still be written to
+		return none, uncertain, err // the answer may still be written to
 	}
-	return answer, doubtful, nil
+	return answer, uncertain, nil
 }
 
 // maxTries bounds how often one operation is tried. Deadlocks and lost connections pass in a
@@ -52,17 +53,17 @@ const (
 
 // conclude runs an op, which may have begun, until its outcome is known, if it can be. It retries
 // what was certainly not applied, and also what may have been, because every operation is
-// idempotent per owner: a repeated acquire finds its own row, and confirms it. doubtful says that
+// idempotent per owner: a repeated acquire finds its own row, and confirms it. unknown says that
 // an earlier try had an unknown outcome. It is all that knows of retries and of unknown outcomes of
 // one operation: below it, each op is sent once.
 func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (
-	_ answer, doubtful bool, _ error,
+	_ answer, uncertain bool, _ error,
 ) {
 	until := op.Until
 	var pauses *backoff.ExponentialBackOff
 	for tries := 1; ; tries++ {
 		class := sqlstore.Unknown
-		err := e.lanes.Do(ctx, op)
+		err := e.connections.Do(ctx, op)
 		if err == nil {
 			if err = op.Err; err == nil {
 				a := &op.Body.acquired // of whatever statement, of however many together
@@ -72,20 +73,21 @@ func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (
 				answer := op.Body.answer
 				op.Body = call{}
 				used.Put(op)
-				return answer, doubtful, nil
+				return answer, uncertain, nil
 			}
 			class = sqlstore.Judge(e.d, err).Class
 		}
-		// After an error only the task may be read, because a lane may still write the answer.
-		doubtful = doubtful || class == sqlstore.Unknown && !final(err)
+		// After an error only the task may be read, because a pinned connection may still write the
+		// answer.
+		uncertain = uncertain || class == sqlstore.Unknown && !final(err)
 		if !class.Retry() || final(err) || tries == maxTries ||
 			tries >= lockTries && errors.Is(err, sqlstore.ErrRowLocked) {
-			return answer{}, doubtful, e.failure(ctx, verb, key, doubtful, err)
+			return answer{}, uncertain, e.failure(ctx, verb, key, uncertain, err)
 		}
 		if tries == 1 {
 			pauses = retry.Pauses()
 		} else if !rest(ctx, pauses.NextBackOff(), until) {
-			return answer{}, doubtful, e.failure(ctx, verb, key, doubtful, err)
+			return answer{}, uncertain, e.failure(ctx, verb, key, uncertain, err)
 		}
 		op = e.newOp(op.Kind, op.Body.task)
 		op.Until = until
@@ -99,9 +101,9 @@ func rest(ctx context.Context, d time.Duration, until time.Time) bool {
 }
 
 // failure is the error of a call whose last try ended with err.
-func (e *engine) failure(ctx context.Context, verb, key string, doubtful bool, err error) error {
+func (e *engine) failure(ctx context.Context, verb, key string, uncertain bool, err error) error {
 	err = e.explain(verb, key, err)
-	if doubtful && !errors.Is(err, lease.ErrUnknown) {
+	if uncertain && !errors.Is(err, lease.ErrUnknown) {
 		// The last try is known to have failed; an earlier one may not have.
 		err = oneline.Join(lease.ErrUnknown, err)
 	}
@@ -113,7 +115,7 @@ func (e *engine) failure(ctx context.Context, verb, key string, doubtful bool, e
 
 // once runs an op that asks for no lease, and does not try it again.
 func (e *engine) once(ctx context.Context, op *op) error {
-	if err := e.lanes.Do(ctx, op); err != nil {
+	if err := e.connections.Do(ctx, op); err != nil {
 		return err
 	}
 	return op.Err
@@ -125,10 +127,10 @@ func final(err error) bool {
 		errors.Is(err, conn.ErrOrphaned)
 }
 
-// OnLane runs f on a lane, after everything else that is pending, also for a store that is built on
-// this one. f must be idempotent, because it runs again if it was not applied or the outcome is
-// unknown. Errors are the store's, with the verb and the key.
-func (e *engine) OnLane(
+// OnPinned runs f on a pinned connection, after everything else that is pending, also for a store
+// that is built on this one. f must be idempotent, because it runs again if it was not applied or
+// the outcome is unknown. Errors are the store's, with the verb and the key.
+func (e *engine) OnPinned(
 	ctx context.Context, verb, key string, f func(context.Context, *conn.Session) error,
 ) error {
 	_, _, err := e.conclude(ctx, verb, key, e.newOp(conn.Acquire, task{other: f}))

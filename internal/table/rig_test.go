@@ -34,7 +34,7 @@ type rig struct {
 	log    *faultdb.Log
 }
 
-func newRig(tb testing.TB, e *testdb.Env, strategy sqlstore.Strategy, lanes int) *rig {
+func newRig(tb testing.TB, e *testdb.Env, strategy sqlstore.Strategy, connections int) *rig {
 	tb.Helper()
 	e.OnlyReleasesRelax(tb)
 	r := &rig{Env: e, faults: &faultdb.Switch{}, log: &faultdb.Log{}}
@@ -43,12 +43,12 @@ func newRig(tb testing.TB, e *testdb.Env, strategy sqlstore.Strategy, lanes int)
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = db.Close() })
-	if n := e.Dialect.Lanes(); n > 0 {
-		lanes = min(lanes, n)
+	if n := e.Dialect.Connections(); n > 0 {
+		connections = min(connections, n)
 	}
 	r.pool = db
-	r.store = r.open(tb, db, table.Options{Strategy: strategy, Lanes: lanes, Timeout: 5 * time.Second})
-	r.clean = r.open(tb, e.DB, table.Options{Strategy: strategy, Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 5 * time.Second})
+	r.store = r.open(tb, db, table.Options{Strategy: strategy, Connections: connections, Timeout: 5 * time.Second})
+	r.clean = r.open(tb, e.DB, table.Options{Strategy: strategy, Connections: cmp.Or(e.Dialect.Connections(), 2), Timeout: 5 * time.Second})
 	return r
 }
 
@@ -63,8 +63,9 @@ func (r *rig) open(tb testing.TB, db *sql.DB, o table.Options) *table.Store {
 	return s
 }
 
-// recycle has the store's lane begin anew, so that the next call prepares its statements again. It
-// does so with an Inspect, or with a Release where that is what is to be prepared again.
+// recycle has the store's pinned connection begin anew, so that the next call prepares its
+// statements again. It does so with an Inspect, or with a Release where that is what is to be
+// prepared again.
 func (r *rig) recycle(tb testing.TB, with string) {
 	tb.Helper()
 	r.faults.Set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.FailBeforeSend())))

@@ -16,8 +16,8 @@ const firstLook, lastLook = 2 * time.Millisecond, 100 * time.Millisecond
 // Settle returns when everything that runs has ended, at the server too, or with ctx. Until then,
 // an acquire whose caller has left can be granted.
 func (s *Store) Settle(ctx context.Context) {
-	s.lanes.Settle(ctx)
-	for _, g := range s.lanes.Dropped() {
+	s.connections.Settle(ctx)
+	for _, g := range s.connections.Dropped() {
 		s.lay(ctx, g)
 	}
 }
@@ -36,7 +36,7 @@ func (s *Store) lay(ctx context.Context, g conn.Dropped) {
 			return
 		}
 	}
-	s.lanes.Forget(g)
+	s.connections.Forget(g)
 }
 
 // runs reports whether the server may have the session.

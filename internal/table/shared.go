@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -38,7 +38,7 @@ func (s *Store) Share(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 		asked[i] = lease.RenewRequest{Lease: lease.Lease{Key: r.Key, Owner: r.Owner}, TTL: r.TTL}
 	}
 	for note, at := range byNote(reqs) {
-		for n, m := range s.joins.do(ctx, note, seam.Pick(asked, at)) {
+		for n, m := range s.joins.do(ctx, note, adapter.Pick(asked, at)) {
 			out[at[n]] = m.acquired()
 		}
 	}
@@ -53,9 +53,9 @@ func byNote(reqs []lease.AcquireRequest) map[string][]int {
 	return notes
 }
 
-// again asks once more for keys that were refused because a team held them that has ended by now,
-// or ends because it has no live member; acquire may do so too, for a team that came between. again
-// is never called for other keys, so that it costs them nothing.
+// again asks once more for keys that were refused because a reader group held them that has ended
+// by now, or ends because it has no live member; acquire may do so too, for a reader group that
+// came between. again is never called for other keys, so that it costs them nothing.
 func (s *Store) again(
 	ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired,
 	acquire func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error),
@@ -64,7 +64,7 @@ func (s *Store) again(
 	if len(free) == 0 {
 		return out
 	}
-	next, err := acquire(ctx, seam.Pick(reqs, free))
+	next, err := acquire(ctx, adapter.Pick(reqs, free))
 	for n, i := range free {
 		switch {
 		case err != nil && len(next) != len(free):
@@ -72,7 +72,7 @@ func (s *Store) again(
 		case next[n].Err != nil:
 			out[i] = failed(out[i], next[n].Err)
 		default:
-			next[n].Doubtful = next[n].Doubtful || out[i].Doubtful
+			next[n].Unknown = next[n].Unknown || out[i].Unknown
 			out[i] = next[n]
 		}
 	}
@@ -91,42 +91,42 @@ func (s *Store) againAll(
 	}
 	next, err := acquire(ctx, reqs)
 	if err != nil {
-		doubtful := slices.ContainsFunc(out, func(a lease.Acquired) bool { return a.Doubtful })
-		return nil, failed(lease.Acquired{Doubtful: doubtful}, err).Err
+		uncertain := slices.ContainsFunc(out, func(a lease.Acquired) bool { return a.Unknown })
+		return nil, failed(lease.Acquired{Unknown: uncertain}, err).Err
 	}
 	for i := range next {
-		next[i].Doubtful = next[i].Doubtful || out[i].Doubtful
+		next[i].Unknown = next[i].Unknown || out[i].Unknown
 	}
 	s.unveil(ctx, keysOf(reqs), next)
 	return next, nil
 }
 
-// ended returns the places of the keys that teams held which have ended.
+// ended returns the places of the keys that reader groups held which have ended.
 func (s *Store) ended(
 	ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired,
 ) (free []int) {
 	var at []int
 	for i := range out {
-		if isTeams(out[i]) {
+		if isGroups(out[i]) {
 			at = append(at, i)
 		}
 	}
 	keys := keysOf(reqs)
 	s.unveil(ctx, keys, out)
-	return s.endTeams(ctx, keys, out, at)
+	return s.endGroups(ctx, keys, out, at)
 }
 
-// endTeams ends those of the teams at these places that have no live member. It returns the places
-// of the keys that are free by that.
-func (s *Store) endTeams(
+// endGroups ends those of the reader groups at these places that have no live member. It returns
+// the places of the keys that are free by that.
+func (s *Store) endGroups(
 	ctx context.Context, keys []string, out []lease.Acquired, at []int,
 ) (free []int) {
 	for _, i := range at {
 		if out[i].Err != nil || !out[i].Possible {
 			continue
 		}
-		out[i] = lease.Acquired{Locked: true, Doubtful: out[i].Doubtful}
-		if ended, err := s.endTeam(ctx, keys[i]); err != nil {
+		out[i] = lease.Acquired{Locked: true, Unknown: out[i].Unknown}
+		if ended, err := s.endGroup(ctx, keys[i]); err != nil {
 			out[i] = failed(out[i], err)
 		} else if ended {
 			free = append(free, i)
@@ -135,7 +135,7 @@ func (s *Store) endTeams(
 	return free
 }
 
-// Downgrade makes leases teams of one, one after another.
+// Downgrade makes leases reader groups of one, one after another.
 func (s *Store) Downgrade(
 	ctx context.Context, reqs []lease.RenewRequest,
 ) ([]lease.Renewed, error) {
@@ -154,19 +154,19 @@ func (s *Store) Downgrade(
 }
 
 func (s *Store) downgrade(ctx context.Context, r lease.RenewRequest) lease.Renewed {
-	team := lease.ReaderGroup(r.Token)
+	group := lease.ReaderGroup(r.Token)
 	made, err := ask(ctx, s.engine, about{conn.Release, "downgrade", r.Key},
 		func(ctx context.Context, session *conn.Session) (made bool, err error) {
 			err = session.InTx(ctx, func() error {
-				n, err := session.Change(ctx, s.d.Text("readers-make"), conn.Bytes(team), []byte(r.Key),
+				n, err := session.Change(ctx, s.d.Text("readers-make"), conn.Bytes(group), []byte(r.Key),
 					conn.Bytes(r.Owner), r.Token)
 				if err != nil || n == 0 {
 					return err
 				}
 				n, err = session.Change(ctx, s.d.Text("readers-first"), conn.Bytes(r.Owner),
-					conn.Micros(r.TTL), []byte(r.Key), conn.Bytes(team))
+					conn.Micros(r.TTL), []byte(r.Key), conn.Bytes(group))
 				if made = n == 1; err == nil && !made {
-					err = vanished("the first member of a team was not noted")
+					err = vanished("the first member of a reader group was not noted")
 				}
 				return err
 			})
@@ -190,19 +190,19 @@ func (s *Store) downgrade(ctx context.Context, r lease.RenewRequest) lease.Renew
 	return a
 }
 
-// Wish notes or removes wishes, in one statement.
-func (s *Store) Wish(
+// Intend notes or removes intents, in one statement.
+func (s *Store) Intend(
 	ctx context.Context, waiter lease.Owner, keys []string, d time.Duration,
 ) error {
 	if err := s.shares(); err != nil {
 		return err
 	}
 	if waiter.IsZero() {
-		return fmt.Errorf("%w: wish: the zero owner names no caller; use lease.NewOwner",
+		return fmt.Errorf("%w: intent: the zero owner names no caller; use lease.NewOwner",
 			lease.ErrConfig)
 	}
 	if d <= 0 {
-		return s.note(ctx, "unwish", keys, s.ordered(keys), conn.Bytes(waiter))
+		return s.note(ctx, "unintend", keys, s.ordered(keys), conn.Bytes(waiter))
 	}
-	return s.note(ctx, "wish", keys, conn.Bytes(waiter), conn.Micros(d), s.ordered(keys))
+	return s.note(ctx, "intend", keys, conn.Bytes(waiter), conn.Micros(d), s.ordered(keys))
 }

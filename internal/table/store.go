@@ -1,10 +1,10 @@
-// Package table is the lease.Store over rows. It sends a dialect's statements down the lanes and
-// retries what was certainly not applied. If an outcome is unknown, it asks again with the same
-// owner and confirms what it finds. It turns the database's errors into ours.
+// Package table is the lease.Store over rows. It sends a dialect's statements down the pinned
+// connections and retries what was certainly not applied. If an outcome is unknown, it asks again
+// with the same owner and confirms what it finds. It turns the database's errors into ours.
 package table
 
 import (
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -16,7 +16,7 @@ type Store struct {
 	sets     sqlstore.Sets // that the tables have
 	hints    hints
 	desk     desk
-	single   bool         // one lane
+	single   bool         // one pinned connection
 	sync     *synchronous // nil unless a commit must wait for another server
 	relax    bool         // Options.Relax
 
@@ -66,28 +66,28 @@ func (s *Store) Era() lease.Token { return s.eras.Newest() }
 // HoldEras has grants in later eras fail with seam.ErrNewEra.
 func (s *Store) HoldEras() (admit func(start lease.Token), free func()) { return s.eras.Hold() }
 
-var _ seam.EraGate = (*Store)(nil)
+var _ adapter.EraGate = (*Store)(nil)
 
 // Relaxes reports whether a release may be less durable than a grant. rowlock.New refuses that with
 // Config.DurableRelease. On MySQL and MariaDB the setting is the server's, and none is.
 func (s *Store) Relaxes() bool { return s.relax && s.d.Name() != "mysql" }
 
-// RequiresSync reports whether every lane has refused a server whose commits wait for no other. See
-// lease.SyncRequirer.
+// RequiresSync reports whether every pinned connection has refused a server whose commits wait for
+// no other. See lease.SyncRequirer.
 func (s *Store) RequiresSync() bool { return s.sync != nil }
 
 // Close ends every Listen, runs what is pending to its end and closes the connections.
 func (s *Store) Close() error {
 	s.hints.close()
 	s.desk.close()
-	s.lanes.Close()
+	s.connections.Close()
 	s.eras.Close()
 	return nil
 }
 
 // Measure returns what the store knows of its connections.
-func (s *Store) Measure() seam.Measures {
-	m := s.lanes.Measure()
+func (s *Store) Measure() adapter.Measures {
+	m := s.connections.Measure()
 	m.Listening = s.hints.sources.Load() > 0
 	return m
 }

@@ -69,7 +69,7 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 	if w.after == nil {
 		args[0] = []byte{}
 	}
-	err = w.store.OnLane(ctx, "sweep", "", func(ctx context.Context, s *conn.Session) error {
+	err = w.store.OnPinned(ctx, "sweep", "", func(ctx context.Context, s *conn.Session) error {
 		lines = nil
 		return s.Query(ctx, w.store.d.Text("dead"), args, func(row conn.Columns) error {
 			var l line
@@ -133,9 +133,9 @@ func (w *walk) reap(ctx context.Context, all bool) error {
 func (s *Store) reap(ctx context.Context, bucket int, keys []string, retention time.Duration) (
 	removed int64, err error,
 ) {
-	// The lane's: it may still count after a call has left it.
+	// The pinned connection's: it may still count after a call has left it.
 	var done int64
-	err = s.OnLane(ctx, "reap", "",
+	err = s.OnPinned(ctx, "reap", "",
 		func(ctx context.Context, session *conn.Session) (err error) {
 			if s.d.Reap != nil {
 				done, err = s.d.Reap(ctx, session, bucket, keys, retention)

@@ -10,8 +10,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// synchronous checks each session of a lane when it connects. After a failover a lane has a new
-// connection, so that no statement has to ask again.
+// synchronous checks each session of a pinned connection when it connects. After a failover a
+// pinned connection has a new connection, so that no statement has to ask again.
 type synchronous struct {
 	d     *sqlstore.Dialect
 	first sync.Once
@@ -34,8 +34,8 @@ func requireSync(d *sqlstore.Dialect, o Options) (*synchronous, error) {
 	return &synchronous{d: d}, nil
 }
 
-// after returns the function that sets up a session of a lane. The check comes after setup, which
-// may change what a commit waits for.
+// after returns the function that sets up a session of a pinned connection. The check comes after
+// setup, which may change what a commit waits for.
 func (c *synchronous) after(
 	setup func(context.Context, *conn.Session) error,
 ) func(context.Context, *conn.Session) error {
@@ -52,7 +52,7 @@ func (c *synchronous) after(
 	}
 }
 
-// doubts are what can make commits asynchronous later. The lanes are open.
+// doubts are what can make commits asynchronous later. The pinned connections are open.
 func (c *synchronous) doubts() []string {
 	if c == nil {
 		return nil

@@ -176,7 +176,7 @@ func TestEachPlaceIsThatAmongTheLiving(t *testing.T) {
 		for _, name := range "abcdnh" {
 			asked = append(asked, lease.Lease{Key: "k", Owner: waiterOf(byte(name))})
 		}
-		places, err := e.Dialect.Places(t.Context(), on, asked)
+		places, err := e.Dialect.QueuePositions(t.Context(), on, asked)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,8 +60,8 @@ func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) e
 	return s.inTx(ctx, tx, "unlock", l, err)
 }
 
-// fenceShared locks the row of the member's team, so that whatever would end the team skips it, and
-// the fences of other members do not.
+// fenceShared locks the row of the member's reader group, so that whatever would end the reader
+// group skips it, and the fences of other members do not.
 func (s *Store) fenceShared(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	var one int
 	args := []any{[]byte(l.Key), conn.Bytes(lease.ReaderGroup(l.Token)), int64(l.Token)}
@@ -69,8 +69,8 @@ func (s *Store) fenceShared(ctx context.Context, tx lease.Runner, l lease.Lease)
 	return s.inTx(ctx, tx, "fence", l, err)
 }
 
-// leaveTx removes the member in the caller's transaction. Its team is ended by whatever finds it
-// empty afterwards: the member's own release, a taker or a sweep.
+// leaveTx removes the member in the caller's transaction. Its reader group is ended by whatever
+// finds it empty afterwards: the member's own release, a taker or a sweep.
 func (s *Store) leaveTx(ctx context.Context, tx lease.Runner, l lease.Lease) error {
 	if _, fenced := tx.(sqlstore.Finisher); !fenced { // DoTx has, before its function ran
 		if err := s.fenceShared(ctx, tx, l); err != nil {

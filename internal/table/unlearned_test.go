@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -102,7 +102,7 @@ func TestALeaseThatCannotBePassedOnIsReleased(t *testing.T) {
 		edited(t, e)
 		r.recycle(t, "")
 		got, err := r.store.HandOver(t.Context(), []lease.HandOver{{From: handed, To: request("handed")}})
-		if err != nil || got[0].Granted || got[0].Doubtful {
+		if err != nil || got[0].Granted || got[0].Unknown {
 			t.Errorf("the hand-over was answered %+v, %v", got, err)
 		}
 		if a := release(t, r.store, handed); a.Gone {
@@ -119,7 +119,8 @@ func TestALeaseThatCannotBePassedOnIsReleased(t *testing.T) {
 }
 
 // The connection is discarded by a call that grants, and not by releases that came in one batch
-// with each other: where other lanes go on granting, each batch would make a connection.
+// with each other: where other pinned connections go on granting, each batch would make a
+// connection.
 func TestReleasesInABatchKeepAConnectionThatLearnedNoEra(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 1)
@@ -150,7 +151,7 @@ func TestAnAuditIsToldWhyNoEraWasLearned(t *testing.T) {
 		edited(t, e)
 		r.recycle(t, "")
 		r.log.Reset()
-		if _, err := r.store.Inspect(seam.ReadNewest(t.Context()), lease.Filter{Keys: []string{"k"}}); !errors.Is(err, lease.ErrCorrupt) {
+		if _, err := r.store.Inspect(adapter.ReadNewest(t.Context()), lease.Filter{Keys: []string{"k"}}); !errors.Is(err, lease.ErrCorrupt) {
 			t.Errorf("got %v, want %v", err, lease.ErrCorrupt)
 		}
 		if n := r.dials(); n > 1 { // one, if it was slow to come

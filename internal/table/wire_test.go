@@ -37,7 +37,7 @@ func wireStore(t *testing.T) (*table.Store, *pgx.Conn) {
 		t.Fatal(err)
 	}
 	e.Exec(t, `UPDATE {rowlock_meta} SET value = '00000000-0000-4000-8000-000000000001' WHERE name = 'instance'`)
-	s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Lanes: 2, Timeout: 5 * time.Second, Hints: true})
+	s, _, err := table.Open(t.Context(), e.DB, e.Dialect, table.Options{Connections: 2, Timeout: 5 * time.Second, Hints: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -305,7 +305,7 @@ func (e *Env) OneRow(tb testing.TB, key string, owner lease.Owner, token lease.T
 		VALUES (?, ?, '', ?, {now}, `+Later+`, 0)`, []byte(key), owner[:], token)
 }
 
-// Session is a connection of its own, as a lane has it before it is set up.
+// Session is a connection of its own, as a pinned connection has it before it is set up.
 func (e *Env) Session(tb testing.TB) *conn.Session {
 	tb.Helper()
 	pinned, err := e.Pool(tb).Conn(tb.Context())

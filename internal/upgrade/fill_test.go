@@ -70,7 +70,7 @@ func openStore(t *testing.T, e *testdb.Env) *table.Store {
 func openStoreWith(t *testing.T, e *testdb.Env, d dialect.Dialect) *table.Store {
 	t.Helper()
 	s, _, err := table.Open(t.Context(), e.DB, sqlstore.Of(d), table.Options{
-		Lanes: cmp.Or(e.Dialect.Lanes(), 2), Timeout: 10 * time.Second,
+		Connections: cmp.Or(e.Dialect.Connections(), 2), Timeout: 10 * time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func (w *writer) fill() {
 	w.release(w.hold("spent", ever))
 	w.waiters()
 	w.results()
-	w.team()
+	w.group()
 	w.latches()
 	w.limits()
 	w.forced()
@@ -193,8 +193,8 @@ func (w *writer) waiters() {
 	w.must(w.store.Register(w.Context(), owner("process"), "", []string{"held", "fair"}, ever))
 }
 
-// team leaves a key that two members share, and the wish of a caller that waits for it.
-func (w *writer) team() {
+// reader group leaves a key that two members share, and the intent of a caller that waits for it.
+func (w *writer) group() {
 	l := w.hold("shared", ever)
 	made, err := w.store.Downgrade(w.Context(), []lease.RenewRequest{{Lease: l, TTL: ever}})
 	if err != nil || made[0].Outcome != lease.Extended {
@@ -205,7 +205,7 @@ func (w *writer) team() {
 	if err != nil || !got[0].Granted || got[0].Token != l.Token {
 		w.Fatal(got, err)
 	}
-	w.must(w.store.Wish(w.Context(), owner("writer"), []string{"shared"}, ever))
+	w.must(w.store.Intend(w.Context(), owner("writer"), []string{"shared"}, ever))
 }
 
 // latches leaves a latch of which one party of three has counted down.

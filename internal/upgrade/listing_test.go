@@ -87,10 +87,10 @@ func family(t *testing.T, e *testdb.Env, f *wire.File) {
 	f.Section("rowlock_member: note, whether it has expired")
 	rows(t, e, `SELECT {key}, reader_group, owner, note, `+expired+` FROM {rowlock_member} ORDER BY {key}, reader_group, owner`,
 		func(scan func(...any) error) error {
-			var key, team, owner, note []byte
+			var key, group, owner, note []byte
 			var expired string
-			err := scan(&key, &team, &owner, &note, &expired)
-			f.Add(fmt.Sprintf("member %x of %x, %q", owner, team, key), "%q %s", note, expired)
+			err := scan(&key, &group, &owner, &note, &expired)
+			f.Add(fmt.Sprintf("member %x of %x, %q", owner, group, key), "%q %s", note, expired)
 			return err
 		})
 	f.Section("rowlock_latch: generation, parties, state, ended, how many have counted, whether it has expired")

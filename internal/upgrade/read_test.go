@@ -157,7 +157,7 @@ func TestKeysStayWhereTheyHaveMoved(t *testing.T) {
 func TestWaitersKeepTheirPlaces(t *testing.T) {
 	onEachVersion(t, func(r *reader) {
 		waiter := func(name string) lease.Lease { return lease.Lease{Key: "fair", Owner: owner(name)} }
-		places, err := r.store.Places(r.Context(), []lease.Lease{waiter("first"), waiter("urgent"), waiter("dead")})
+		places, err := r.store.QueuePositions(r.Context(), []lease.Lease{waiter("first"), waiter("urgent"), waiter("dead")})
 		r.must(err)
 		if places[0].Ahead != 1 || places[1].Ahead != 0 || !places[2].Missing || places[0].Missing || places[1].Missing {
 			r.Errorf("the places are %+v", places)

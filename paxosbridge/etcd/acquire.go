@@ -50,10 +50,10 @@ func (c *Cluster) follow(ctx context.Context, q lease.AcquireRequest, out *lease
 		if !errors.As(out.Err, &e) {
 			return
 		}
-		doubtful := out.Doubtful
+		uncertain := out.Unknown
 		*out = lease.Acquired{}
 		c.apply(ctx, "acquire", []change{c.acquire(ctx, q, e.epoch, out)})
-		out.Doubtful = out.Doubtful || doubtful
+		out.Unknown = out.Unknown || uncertain
 	}
 	if e := (*otherEpoch)(nil); errors.As(out.Err, &e) {
 		out.Err = fmt.Errorf("%w: acquire %q: its epoch keeps changing", lease.ErrBusy, q.Key)
@@ -80,13 +80,13 @@ func (c *Cluster) acquire(
 			}
 			return p
 		},
-		read: func(resp *pb.TxnResponse, doubtful bool) {
+		read: func(resp *pb.TxnResponse, uncertain bool) {
 			if epoch == 0 && !resp.Succeeded {
 				resp = resp.Responses[0].GetResponseTxn()
 			}
 			*out = c.acquired(ctx, q, epoch, resp)
-			out.Doubtful = doubtful
-			if doubtful && out.Err != nil && !isPast(out.Err, epoch) {
+			out.Unknown = uncertain
+			if uncertain && out.Err != nil && !isPast(out.Err, epoch) {
 				// This try failed; an earlier one may be late.
 				out.Err = oneline.Join(lease.ErrUnknown, out.Err)
 			}

@@ -26,7 +26,7 @@ type change struct {
 	// plan returns what to send. It is called for each try, because each has a loan of its own.
 	plan func(t term) plan
 	// read takes the answer.
-	read func(resp *pb.TxnResponse, doubtful bool)
+	read func(resp *pb.TxnResponse, uncertain bool)
 	// fail takes the error, if there is no answer.
 	fail func(err error)
 }
@@ -70,11 +70,11 @@ func (c *Cluster) apply(ctx context.Context, verb string, changes []change) {
 
 func (c *Cluster) applyTogether(ctx context.Context, verb string, changes []change) error {
 	var resp *pb.TxnResponse
-	doubtful, err := c.write(ctx, verb, changes[0].key, func(ctx context.Context) (err error) {
+	uncertain, err := c.write(ctx, verb, changes[0].key, func(ctx context.Context) (err error) {
 		resp, err = c.commit(ctx, changes)
 		return err
 	})
-	if doubtful {
+	if uncertain {
 		c.unknown.Note()
 	}
 	for i, ch := range changes {
@@ -82,9 +82,9 @@ func (c *Cluster) applyTogether(ctx context.Context, verb string, changes []chan
 		case err != nil:
 			ch.fail(err)
 		case len(changes) == 1:
-			ch.read(resp, doubtful)
+			ch.read(resp, uncertain)
 		default:
-			ch.read(resp.Responses[i].GetResponseTxn(), doubtful)
+			ch.read(resp.Responses[i].GetResponseTxn(), uncertain)
 		}
 	}
 	return err

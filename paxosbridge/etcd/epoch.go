@@ -71,9 +71,9 @@ func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) 
 				[]clientv3.Op{clientv3.OpGet(name)},
 			}
 		},
-		read: func(resp *pb.TxnResponse, doubtful bool) {
+		read: func(resp *pb.TxnResponse, uncertain bool) {
 			ok = resp.Succeeded
-			if !ok && doubtful {
+			if !ok && uncertain {
 				ok, err = isSealedBy(l, first(resp.Responses[0]))
 			}
 		},

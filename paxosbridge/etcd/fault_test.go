@@ -72,7 +72,7 @@ func (w *load) round(ctx context.Context, s *etcd.Cluster, key string) {
 		time.Sleep(time.Millisecond)
 		w.leave(l)
 		w.free(s, l)
-		if a[0].Doubtful {
+		if a[0].Unknown {
 			w.doubts.Add(1)
 			w.free(s, lease.Lease{Key: key, Owner: q.Owner})
 		}

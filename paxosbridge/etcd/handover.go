@@ -35,13 +35,13 @@ func (c *Cluster) handOver(h lease.HandOver, out *lease.Acquired) change {
 				c.readKey(h.From.Key),
 			}
 		},
-		read: func(resp *pb.TxnResponse, doubtful bool) {
+		read: func(resp *pb.TxnResponse, uncertain bool) {
 			if resp.Succeeded {
 				*out = granted(resp, epoch)
 			} else {
 				*out = handedOver(h, resp)
 			}
-			out.Doubtful = doubtful
+			out.Unknown = uncertain
 		},
 		fail: func(err error) { *out = lease.Acquired{Err: err} },
 	}

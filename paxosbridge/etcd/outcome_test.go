@@ -40,7 +40,7 @@ func TestARepetitionResolvesALostReply(t *testing.T) {
 	r.do(r.Open(t.Context(), "k", 1))
 	lose.left.Store(1)
 	l, a, err := r.try("k", 1)
-	if err != nil || !a.Granted || !a.Doubtful {
+	if err != nil || !a.Granted || !a.Unknown {
 		t.Fatalf("acquire: %+v, %v", a, err)
 	}
 	lose.left.Store(1)
@@ -52,7 +52,7 @@ func TestARepetitionResolvesALostReply(t *testing.T) {
 	to := lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: ttl}
 	lose.left.Store(2)
 	given, err := r.HandOver(t.Context(), []lease.HandOver{{From: l, To: to}})
-	if err != nil || !given[0].Granted || !given[0].Doubtful || given[0].Token != l.Token+1 {
+	if err != nil || !given[0].Granted || !given[0].Unknown || given[0].Token != l.Token+1 {
 		t.Fatalf("hand over: %+v, %v", given, err)
 	}
 	lose.left.Store(1)

@@ -78,8 +78,8 @@ func (c *Cluster) release(l lease.Lease, out *lease.Released) change {
 			}
 			return plan{c.isLast(l), ops, nil}
 		},
-		read: func(resp *pb.TxnResponse, doubtful bool) {
-			out.Gone = !resp.Succeeded && !doubtful // an earlier try may have released it
+		read: func(resp *pb.TxnResponse, uncertain bool) {
+			out.Gone = !resp.Succeeded && !uncertain // an earlier try may have released it
 		},
 		fail: func(err error) { out.Err = err },
 	}

@@ -89,11 +89,11 @@ func judge(err error, left bool) class {
 }
 
 // write tries until the outcome is known. It may repeat the request, because every request is
-// idempotent: a repeated acquire finds its own lease. doubtful says that an earlier try had an
+// idempotent: a repeated acquire finds its own lease. unknown says that an earlier try had an
 // unknown outcome.
 func (c *Cluster) write(
 	ctx context.Context, verb, key string, try func(ctx context.Context) error,
-) (doubtful bool, err error) {
+) (uncertain bool, err error) {
 	return c.send(ctx, verb, key, false, try)
 }
 
@@ -107,7 +107,7 @@ func (c *Cluster) read(
 
 func (c *Cluster) send(
 	ctx context.Context, verb, key string, reads bool, try func(ctx context.Context) error,
-) (doubtful bool, err error) {
+) (uncertain bool, err error) {
 	if c.ctx.Err() != nil {
 		return false, fmt.Errorf("%w: %s %q", lease.ErrClosed, verb, key)
 	}
@@ -127,16 +127,16 @@ func (c *Cluster) send(
 		if last.is == unknownOutcome && reads {
 			last.is = passing
 		}
-		doubtful = doubtful || last.is == unknownOutcome
+		uncertain = uncertain || last.is == unknownOutcome
 		if last.is == refused {
 			return struct{}{}, backoff.Permanent(last.err)
 		}
 		return struct{}{}, last.err
 	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0))
 	if err == nil {
-		return doubtful, nil
+		return uncertain, nil
 	}
-	return doubtful, c.explain(ctx, verb, key, last, doubtful)
+	return uncertain, c.explain(ctx, verb, key, last, uncertain)
 }
 
 // tried is how a try has ended.
@@ -158,14 +158,14 @@ func (c *Cluster) once(
 
 // explain is the error after the last try.
 func (c *Cluster) explain(
-	ctx context.Context, verb, key string, last tried, doubtful bool,
+	ctx context.Context, verb, key string, last tried, uncertain bool,
 ) error {
 	err := last.err
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = oneline.Join(err, ctx.Err())
 	}
 	switch {
-	case doubtful:
+	case uncertain:
 		err = fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, verb, key, err)
 	case ctx.Err() == nil && c.ctx.Err() == nil && last.is == passing:
 		err = fmt.Errorf(

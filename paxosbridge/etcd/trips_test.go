@@ -301,7 +301,7 @@ func TestALoanThatEtcdHasEnded(t *testing.T) {
 	r.do(err)
 	r.wantRenew(old, lease.Lost)
 	l, a, err := r.try("new", 0)
-	if err != nil || !a.Granted || a.Doubtful {
+	if err != nil || !a.Granted || a.Unknown {
 		t.Errorf("acquire: %+v, %v", a, err)
 	}
 	r.wantRenew(l, lease.Extended)

@@ -39,7 +39,7 @@ func (c *Cluster) acquire(ctx context.Context, r lease.AcquireRequest) lease.Acq
 		return lease.Acquired{Err: err}
 	}
 	var a lease.Acquired
-	doubtful, err := c.write(
+	uncertain, err := c.write(
 		ctx, "acquire", r.Key,
 		func(ctx context.Context, s *conn.Session, _ bool) (err error) {
 			a, err = c.take(ctx, s, r)
@@ -49,18 +49,18 @@ func (c *Cluster) acquire(ctx context.Context, r lease.AcquireRequest) lease.Acq
 	if err != nil {
 		return lease.Acquired{Err: err} // a may still be written to
 	}
-	a.Doubtful = doubtful
+	a.Unknown = uncertain
 	return a
 }
 
 // write runs a sequence that changes a record, after a look at the group. It repeats the sequence
-// until the outcome is known. doubtful says that an earlier try had an unknown outcome.
+// until the outcome is known. unknown says that an earlier try had an unknown outcome.
 func (c *Cluster) write(
 	ctx context.Context, verb, key string,
-	do func(ctx context.Context, s *conn.Session, doubtful bool) error,
-) (doubtful bool, err error) {
+	do func(ctx context.Context, s *conn.Session, uncertain bool) error,
+) (uncertain bool, err error) {
 	var unknown bool
-	err = c.store.OnLane(ctx, verb, key, func(ctx context.Context, s *conn.Session) error {
+	err = c.store.OnPinned(ctx, verb, key, func(ctx context.Context, s *conn.Session) error {
 		err := c.watch(ctx, s)
 		if err == nil {
 			err = do(ctx, s, unknown)
@@ -100,7 +100,7 @@ func (c *Cluster) watchNow(ctx context.Context, key string) error {
 	if time.Now().UnixNano()-c.watched.Load() < int64(watchEvery) {
 		return nil
 	}
-	return c.store.OnLane(ctx, "check the group for", key, c.watch)
+	return c.store.OnPinned(ctx, "check the group for", key, c.watch)
 }
 
 // take runs the sequence once: the write that grants, and if it did not, a read that says why.

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// lanes is the default number of connections. Each has one commit under way, which takes a
-	// round of consensus.
-	lanes = 8
+	// pinned connections is the default number of connections. Each has one commit under way, which
+	// takes a round of consensus.
+	connections = 8
 	// timeout is the default bound of one statement.
 	timeout = 5 * time.Second
 )
@@ -36,9 +36,9 @@ type Cluster struct {
 var _ paxosbridge.Cluster = (*Cluster)(nil)
 
 type config struct {
-	tables  []dialect.Option
-	lanes   int
-	timeout time.Duration
+	tables      []dialect.Option
+	connections int
+	timeout     time.Duration
 }
 
 // Option is a setting of New.
@@ -47,9 +47,9 @@ type Option func(*config)
 // Tables names rowlock's tables: dialect.Prefix, dialect.Schema.
 func Tables(opts ...dialect.Option) Option { return func(c *config) { c.tables = opts } }
 
-// Lanes is the number of connections to the primary, at least 2. Default 8. A connection has one
-// commit under way at a time.
-func Lanes(n int) Option { return func(c *config) { c.lanes = n } }
+// Connections is the number of connections to the primary, at least 2. Default 8. A connection has
+// one commit under way at a time.
+func Connections(n int) Option { return func(c *config) { c.connections = n } }
 
 // Timeout bounds one statement. Default 5 s. A statement that was sent and not answered by then has
 // an unknown outcome, and is repeated on another connection. So this is also how long it takes to
@@ -77,7 +77,7 @@ func New(ctx context.Context, dbs []*sql.DB, opts ...Option) (*Cluster, error) {
 		return nil, err
 	}
 	c.store, _, err = table.Open(
-		ctx, c.members, c.group, table.Options{Lanes: n, Timeout: cmp.Or(cfg.timeout, timeout)},
+		ctx, c.members, c.group, table.Options{Connections: n, Timeout: cmp.Or(cfg.timeout, timeout)},
 	)
 	if err != nil {
 		return nil, err
@@ -89,17 +89,17 @@ func New(ctx context.Context, dbs []*sql.DB, opts ...Option) (*Cluster, error) {
 }
 
 func configure(dbs []*sql.DB, cfg *config) (*members, int, error) {
-	if cfg.timeout < 0 || cfg.lanes < 0 || cfg.lanes == 1 {
+	if cfg.timeout < 0 || cfg.connections < 0 || cfg.connections == 1 {
 		return nil, 0, fmt.Errorf(
-			"%w: groupreplication: timeout %v, %d lanes: use a timeout above 0 and at least 2 lanes",
-			lease.ErrConfig, cfg.timeout, cfg.lanes,
+			"%w: groupreplication: timeout %v, %d pinned connections: use a timeout above 0 and at least 2 pinned connections",
+			lease.ErrConfig, cfg.timeout, cfg.connections,
 		)
 	}
 	m, err := newMembers(dbs)
 	if err != nil {
 		return nil, 0, err
 	}
-	n, err := conn.Count(cfg.lanes, lanes, 0, m.limit(), 2)
+	n, err := conn.Count(cfg.connections, connections, 0, m.limit(), 2)
 	return m, n, err
 }
 

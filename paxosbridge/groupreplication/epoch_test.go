@@ -156,7 +156,7 @@ func TestARequestWithALostReplyIsRepeated(t *testing.T) {
 			lose("SET token = LAST_INSERT_ID")
 			q := request("k", 1)
 			got, err := c.Acquire(ctx, []lease.AcquireRequest{q})
-			if err != nil || !got[0].Granted || !got[0].Doubtful {
+			if err != nil || !got[0].Granted || !got[0].Unknown {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			r.release(c, lease.Lease{Key: "k", Owner: q.Owner, Token: got[0].Token})

@@ -68,7 +68,7 @@ func (r *rig) load() (l *ledger, stop func()) {
 	l = &ledger{TB: r.TB, held: make(map[string]lease.Owner), last: make(map[string]lease.Token)}
 	done, wg := make(chan struct{}), &sync.WaitGroup{}
 	for range 2 {
-		c := r.cluster(groupreplication.Lanes(4), groupreplication.Timeout(3*time.Second))
+		c := r.cluster(groupreplication.Connections(4), groupreplication.Timeout(3*time.Second))
 		for key := range keys {
 			r.must(c.Open(r.Context(), fmt.Sprint("k", key), 1))
 		}

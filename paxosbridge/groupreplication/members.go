@@ -25,7 +25,8 @@ const (
 	askEvery = 100 * time.Millisecond
 )
 
-// members are the pools of a group's members. They find the primary, and are the lanes' pool.
+// members are the pools of a group's members. They find the primary, and are the pinned
+// connections' pool.
 type members struct {
 	dbs  []*sql.DB
 	last atomic.Int64 // the member that was primary last

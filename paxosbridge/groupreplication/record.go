@@ -73,8 +73,8 @@ func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) 
 	var sealed bool
 	_, err = c.write(
 		ctx, "seal", l.Key,
-		func(ctx context.Context, s *conn.Session, doubtful bool) (err error) {
-			sealed, err = c.seal(ctx, s, l, doubtful)
+		func(ctx context.Context, s *conn.Session, uncertain bool) (err error) {
+			sealed, err = c.seal(ctx, s, l, uncertain)
 			return err
 		},
 	)
@@ -85,7 +85,7 @@ func (c *Cluster) Seal(ctx context.Context, l lease.Lease) (ok bool, err error) 
 }
 
 func (c *Cluster) seal(
-	ctx context.Context, s *conn.Session, l lease.Lease, doubtful bool,
+	ctx context.Context, s *conn.Session, l lease.Lease, uncertain bool,
 ) (bool, error) {
 	res, err := s.Exec(
 		ctx, c.group.Text("group-seal"), []byte(l.Key), conn.Bytes(l.Owner), l.Token,
@@ -94,7 +94,7 @@ func (c *Cluster) seal(
 		return false, err
 	}
 	n, err := res.RowsAffected()
-	if err != nil || n > 0 || !doubtful {
+	if err != nil || n > 0 || !uncertain {
 		return n > 0, err
 	}
 	var placement int
@@ -116,7 +116,7 @@ func (c *Cluster) Records(
 	}
 	args := []any{[]byte(after), limit}
 	var found []paxosbridge.Record
-	err := c.store.OnLane(
+	err := c.store.OnPinned(
 		ctx, "records", after,
 		func(ctx context.Context, s *conn.Session) error {
 			found = nil

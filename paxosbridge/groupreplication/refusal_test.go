@@ -63,8 +63,8 @@ func TestNewRefusesServersWithoutAGroup(t *testing.T) {
 	// The probe would be seen on a majority.
 	_, err = groupreplication.New(t.Context(), []*sql.DB{r.dbs[0], r.dbs[1], r.dbs[0]})
 	wantRefusal(t, err, lease.ErrConfig, "members 1 and 3")
-	_, err = groupreplication.New(t.Context(), r.dbs, groupreplication.Lanes(1))
-	wantRefusal(t, err, lease.ErrConfig, "lanes")
+	_, err = groupreplication.New(t.Context(), r.dbs, groupreplication.Connections(1))
+	wantRefusal(t, err, lease.ErrConfig, "connections")
 	_, err = groupreplication.New(t.Context(), r.dbs, groupreplication.Timeout(-1))
 	wantRefusal(t, err, lease.ErrConfig, "timeout")
 	_, err = groupreplication.New(t.Context(), r.dbs)

@@ -14,8 +14,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// mostHands is how many connections a process has by hand, at most: as many as rowlock has lanes,
-// so that many processes do not need more than a server allows.
+// mostHands is how many connections a process has by hand, at most: as many as rowlock has pinned
+// connections, so that many processes do not need more than a server allows.
 const mostHands = 3
 
 // byHand polls with the raw statements.

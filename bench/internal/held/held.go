@@ -28,9 +28,9 @@ const watched = 2
 
 // Config says what to hold.
 type Config struct {
-	Locks, Lanes int
-	TTL          time.Duration
-	Helpers      int // goroutines that take them and give them back
+	Locks, Connections int
+	TTL                time.Duration
+	Helpers            int // goroutines that take them and give them back
 
 	taken func(*crowd) error // a test's, when all are held
 }
@@ -97,7 +97,7 @@ func (c *crowd) open(d *rig.Database) (err error) {
 		return err
 	}
 	c.client, err = rowlock.Open(c.pool, d.Dialect, &rowlock.Config{
-		TTL: c.TTL, Lanes: c.Lanes, Strategy: rowlock.Insert, Logger: slog.New(slog.DiscardHandler),
+		TTL: c.TTL, Connections: c.Connections, Strategy: rowlock.Insert, Logger: slog.New(slog.DiscardHandler),
 		Reaper: rowlock.ReaperConfig{Off: true}, Hooks: rowlock.Hooks{Lost: c.hasLost},
 	})
 	return err

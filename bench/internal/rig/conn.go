@@ -13,8 +13,8 @@ import (
 	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
-// Conn is a connection by hand: the driver's own, with the session settings of a lane. It stays pinned, and nobody uses the
-// pool's face of it any more but to close it.
+// Conn is a connection by hand: the driver's own, with the session settings of a pinned connection.
+// It stays pinned, and nobody uses the pool's face of it any more but to close it.
 type Conn struct{ pinned *sql.Conn }
 
 // Dial takes a connection out of the pool.
@@ -34,7 +34,8 @@ func Dial(ctx context.Context, d *Database) (*Conn, error) {
 // Raw calls f with the driver's connection.
 func (c *Conn) Raw(f func(c any) error) error { return c.pinned.Raw(f) }
 
-// Close ends the connection. It is not to go back to the pool: it has a lane's settings.
+// Close ends the connection. It is not to go back to the pool: it has a pinned connection's
+// settings.
 func (c *Conn) Close() {
 	_ = c.pinned.Raw(func(c any) error { return c.(io.Closer).Close() })
 	_ = c.pinned.Close()

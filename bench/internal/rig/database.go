@@ -136,9 +136,9 @@ func (d *Database) Close() error {
 	return err
 }
 
-// Lanes is how many connections rowlock will use of those it is allowed.
-func (d *Database) Lanes(allowed int) int {
-	if most := d.Dialect.Lanes(); most > 0 {
+// Connections is how many connections rowlock will use of those it is allowed.
+func (d *Database) Connections(allowed int) int {
+	if most := d.Dialect.Connections(); most > 0 {
 		return min(allowed, most)
 	}
 	return allowed

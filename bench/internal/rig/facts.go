@@ -9,7 +9,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
-// settingsOf are the queries that say how durable a commit of a lane is, by database.
+// settingsOf are the queries that say how durable a commit of a pinned connection is, by database.
 var settingsOf = map[string][]string{
 	"sqlite": {"PRAGMA journal_mode", "PRAGMA synchronous", "PRAGMA wal_autocheckpoint"},
 	"postgres": {

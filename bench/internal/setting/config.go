@@ -12,9 +12,9 @@ import (
 func CanRelax(database string) bool { return database == "postgres" || database == "sqlite" }
 
 // Config is a client's. The reaper, which benchmarks do not time, is off.
-func Config(lanes int, relaxed bool) *rowlock.Config {
+func Config(connections int, relaxed bool) *rowlock.Config {
 	return &rowlock.Config{
-		Lanes: lanes, Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
+		Connections: connections, Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
 		DurableRelease: !relaxed,
 	}
 }

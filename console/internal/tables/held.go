@@ -111,7 +111,7 @@ func (t *Tables) row(rows *sql.Rows, order Order) (r Row, err error) {
 	if order == ByExpiry {
 		r.Time = expires
 	}
-	if _, team := lease.ReaderGroupToken(r.Owner); team && r.Err == nil {
+	if _, group := lease.ReaderGroupToken(r.Owner); group && r.Err == nil {
 		r.Shared, r.Held, r.Remaining = true, r.Members > 0, max(0, micros(shared))
 	} else {
 		r.Members = 0

@@ -36,9 +36,9 @@ func (t *Tables) Waited(ctx context.Context, prefix string, limit int) ([]Waited
 		w.Key, w.Held, w.Age = t.own(key), live && len(owner) > 0, micros(age)
 		w.Identity, w.Note = lease.SplitNote(note)
 		if w.Held {
-			var team lease.Owner
-			copy(team[:], owner)
-			_, w.Shared = lease.ReaderGroupToken(team)
+			var group lease.Owner
+			copy(group[:], owner)
+			_, w.Shared = lease.ReaderGroupToken(group)
 		}
 		return w, err
 	})

@@ -227,7 +227,7 @@ func (b *beside) queues() {
 			b.Fatal(err)
 		}
 	}
-	places, err := b.store.Places(b.Context(), waiters)
+	places, err := b.store.QueuePositions(b.Context(), waiters)
 	if err != nil {
 		b.Fatalf("places: %v", err)
 	}

@@ -54,7 +54,7 @@ func (r *run) join(ctx context.Context, d *draw) error {
 }
 
 func (r *run) places(ctx context.Context, d *draw) error {
-	places, err := r.store.Places(ctx, r.waiters)
+	places, err := r.store.QueuePositions(ctx, r.waiters)
 	for _, p := range places {
 		err = first(err, p.Err)
 	}
@@ -159,7 +159,7 @@ func (r *run) sweep(ctx context.Context, d *draw) error {
 func (r *run) waiting(ctx context.Context, d *draw) error {
 	_, err := r.store.Waiting(ctx, []string{"k", "k2"})
 	_, also := r.store.Awaited(ctx, lease.Owner{9}, []string{"k"})
-	return first(err, also, r.store.Wish(ctx, lease.Owner{9}, []string{"k"}, ttl))
+	return first(err, also, r.store.Intend(ctx, lease.Owner{9}, []string{"k"}, ttl))
 }
 
 func (r *run) move(ctx context.Context, d *draw) error {

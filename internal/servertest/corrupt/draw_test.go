@@ -44,7 +44,7 @@ func (d *draw) key() string { return []string{"k", "k2", "s/000", "s/001", "s"}[
 // party is one of few.
 func (d *draw) party() string { return []string{"a", "b", "c"}[d.next(3)] }
 
-// owner is one of few, among them a team and no owner.
+// owner is one of few, among them a reader group and no owner.
 func (d *draw) owner() (o lease.Owner) {
 	switch n := d.next(5); n {
 	case 0:

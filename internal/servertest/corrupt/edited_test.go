@@ -61,7 +61,7 @@ func TestALimitWithAPeakThatNoLimitHasIsCorrupt(t *testing.T) {
 	}
 }
 
-// An operator may hold a key for centuries by hand: no team holds it.
+// An operator may hold a key for centuries by hand: no reader group holds it.
 func TestAKeyHeldUntilAFarYearIsListedAsHeld(t *testing.T) {
 	e, store := opened(t)
 	e.Exec(t, `INSERT INTO {rowlock} (key, owner, token, acquired_at, expires_at) VALUES (?, ?, 7, 0, 32503680000000)`,
@@ -72,8 +72,8 @@ func TestAKeyHeldUntilAFarYearIsListedAsHeld(t *testing.T) {
 	}
 }
 
-// A team's row has that expiry too.
-func TestAKeyHeldByHandUntilTheEndOfATeamIsNotGranted(t *testing.T) {
+// A reader group's row has that expiry too.
+func TestAKeyHeldByHandUntilTheEndOfAGroupIsNotGranted(t *testing.T) {
 	e, store := opened(t)
 	e.Exec(t, `INSERT INTO {rowlock} (key, owner, token, acquired_at, expires_at) VALUES (?, ?, 7, 0, 253370764800000)`,
 		[]byte("k"), []byte("an operator's!!!"))
@@ -141,7 +141,7 @@ func TestATokenBelowZeroIsNeverGranted(t *testing.T) {
 			return []lease.Acquired{{Granted: !out[0].To.IsZero(), Token: out[0].Token, Err: out[0].Err}}, err
 		}},
 		"read that it was passed": {true, func(ctx context.Context, s *table.Store) ([]lease.Acquired, error) {
-			p, err := s.Places(ctx, []lease.Lease{from})
+			p, err := s.QueuePositions(ctx, []lease.Lease{from})
 			return []lease.Acquired{{Granted: p[0].Granted, Token: p[0].Token, Err: p[0].Err}}, err
 		}},
 	} {

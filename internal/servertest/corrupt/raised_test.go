@@ -22,7 +22,7 @@ func TestWhatATriggerRaisesIsARefusalWithItsText(t *testing.T) {
 		if err == nil {
 			err = got[0].Err
 		}
-		if err == nil || errors.Is(err, lease.ErrUnknown) || got != nil && got[0].Doubtful {
+		if err == nil || errors.Is(err, lease.ErrUnknown) || got != nil && got[0].Unknown {
 			t.Fatalf("%+v, %v: want a refusal without a doubt", got, err)
 		}
 		for _, text := range []string{"stubborn", "drop the trigger"} {

@@ -62,12 +62,12 @@ func (w *watched) lastRead() time.Time {
 // client is a client of a store of its own, with long leases.
 func client(s *servertest.Scene, m servertest.Mode) (*rowlock.Client, *watched) {
 	s.Helper()
-	lanes := 4
-	if n := s.Env.Dialect.Lanes(); n > 0 {
-		lanes = n
+	connections := 4
+	if n := s.Env.Dialect.Connections(); n > 0 {
+		connections = n
 	}
 	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect, table.Options{
-		Lanes: lanes, Timeout: 5 * time.Second, Hints: true,
+		Connections: connections, Timeout: 5 * time.Second, Hints: true,
 	})
 	s.OK(err)
 	s.Cleanup(func() { _ = store.Close() })

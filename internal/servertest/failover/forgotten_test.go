@@ -277,7 +277,7 @@ func TestAFailoverForgetsAReleaseAndNeverAToken(t *testing.T) {
 		}
 		return c
 	}
-	locks := open(p.Source, func(c *rowlock.Config) { c.RequireSync, c.Lanes = true, 1 })
+	locks := open(p.Source, func(c *rowlock.Config) { c.RequireSync, c.Connections = true, 1 })
 	l, err := locks.Lock(t.Context(), "k")
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func TestAFailoverForgetsAReleaseAndNeverAToken(t *testing.T) {
 	if o, _ := holderIn(t, p.DB, "k"); !o.IsZero() {
 		t.Error("the key is not free on the primary")
 	}
-	// The same lane waits for the standby with the next grant.
+	// The same pinned connection waits for the standby with the next grant.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if l, err := locks.TryLock(ctx, "k"); err == nil {

@@ -110,8 +110,9 @@ func postgresPromotes(t *testing.T, p *standby.Pair) {
 	dns.change(b)
 	back := time.Now()
 	t.Logf("the promotion took %s", back.Sub(began).Round(time.Millisecond))
-	// A tenth of a second is what the pauses of lanes allow; the rest is for a slow machine. The
-	// standby may lack the last release of each busy key, which then is locked for a lease.
+	// A tenth of a second is what the pauses of pinned connections allow; the rest is for a slow
+	// machine. The standby may lack the last release of each busy key, which then is locked for a
+	// lease.
 	fresh := granted(t, one, "fresh")
 	if took := time.Since(back); took > 15*time.Second {
 		t.Errorf("the next grant of a key that was free took %s", took)
@@ -169,8 +170,9 @@ func passesOn(t *testing.T, token rowlock.Token, a, b *pending) {
 	}
 }
 
-// fewConnections bounds what clients connect: each lane, what listens and what announces, twice;
-// and while no server takes writes, what the pauses of lanes allow, with their first short ones.
+// fewConnections bounds what clients connect: each pinned connection, what listens and what
+// announces, twice; and while no server takes writes, what the pauses of pinned connections allow,
+// with their first short ones.
 func fewConnections(t *testing.T, n, clients int, outage time.Duration) {
 	t.Helper()
 	most := clients * (2*(3+2) + 10 + 3*int(outage/(25*time.Millisecond)))

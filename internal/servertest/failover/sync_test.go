@@ -63,7 +63,7 @@ func postgresRequiresSync(t *testing.T, p *standby.Pair) {
 	refuses(t, multiPool(t, p.Source+"&synchronous_commit=local"), d, rowlock.ErrNotSynchronous,
 		"synchronous_commit is local", "set it to on")
 	if err := opens(multiPool(t, p.Source+"&synchronous_commit=off"), d); err != nil {
-		t.Errorf("lanes set synchronous_commit for themselves if it is off: %v", err)
+		t.Errorf("pinned connections set synchronous_commit for themselves if it is off: %v", err)
 	}
 	refuses(t, multiPool(t, p.Source+"&default_query_exec_mode=exec"), postgres.New(postgres.Pooled()),
 		rowlock.ErrUnsupported, "pooler")

@@ -23,8 +23,8 @@ type (
 
 func (s showing) Unwrap() lease.Store { return s.Store }
 
-// paired is a table that is always asked for two keys: a batch runs on a goroutine of the lanes,
-// which goes on when its caller leaves. A single request runs on its caller's.
+// paired is a table that is always asked for two keys: a batch runs on a goroutine of the pinned
+// connections, which goes on when its caller leaves. A single request runs on its caller's.
 type paired struct{ rowlock.Table }
 
 func (p paired) Unwrap() lease.Store { return p.Table }

@@ -17,18 +17,18 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// makesTeam matches the statement that makes a team of a lease.
-func makesTeam(op faultdb.Op) bool {
+// makesGroup matches the statement that makes a reader group of a lease.
+func makesGroup(op faultdb.Op) bool {
 	return op.Executes() && strings.Contains(op.Query, "/* rowlock readers-make */")
 }
 
-// committing breaks the first COMMIT after a team was made.
+// committing breaks the first COMMIT after a reader group was made.
 func committing(fault faultdb.Fault) faultdb.Injector {
 	var made, over atomic.Bool
 	return faultdb.Func(func(op faultdb.Op) faultdb.Fault {
 		commits := op.Kind == faultdb.Commit || op.Executes() && strings.EqualFold(op.Query, "COMMIT")
 		switch {
-		case makesTeam(op):
+		case makesGroup(op):
 			made.Store(true)
 		case commits && made.Load() && over.CompareAndSwap(false, true):
 			return fault
@@ -73,8 +73,8 @@ var denied = map[string]error{
 	"pgx": &pgconn.PgError{Code: "42501"}, "mysql": &mysql.MySQLError{Number: 1142},
 }
 
-// A second try finds no lease to make a team of, and it cannot be asked why: the first try may have
-// made one.
+// A second try finds no lease to make a reader group of, and it cannot be asked why: the first try
+// may have made one.
 func TestADowngradeIsUnknownIfItsFirstTryMayHaveBeenCarriedOut(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		no := denied[e.Driver]
@@ -100,7 +100,7 @@ func TestADowngradeOverABrokenConnectionIsOne(t *testing.T) {
 		} {
 			for what, on := range map[string]func(faultdb.Fault) faultdb.Injector{
 				"statement": func(fault faultdb.Fault) faultdb.Injector {
-					return faultdb.OnFunc(makesTeam, faultdb.Nth(1, fault))
+					return faultdb.OnFunc(makesGroup, faultdb.Nth(1, fault))
 				},
 				"COMMIT": committing,
 			} {

@@ -18,7 +18,7 @@ func TestACallAfterALongSilenceMeetsNoConnectionThatWasCutInSilence(t *testing.T
 		through, hole := e.BehindHole(t)
 		pool := through.Pool(t)
 		store, _, err := table.Open(t.Context(), pool, e.Dialect, table.Options{
-			Lanes: 3, Timeout: timeout, Idle: idle,
+			Connections: 3, Timeout: timeout, Idle: idle,
 		})
 		servertest.WantErr(t, err, nil)
 		t.Cleanup(func() { servertest.WantErr(t, store.Close(), nil) })

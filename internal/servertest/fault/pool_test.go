@@ -58,7 +58,7 @@ func TestLocksLiveWhileTheApplicationHasEveryOtherConnection(t *testing.T) {
 
 // smallest is the smallest pool that Open accepts.
 func smallest(e *testdb.Env) int {
-	if e.Dialect.Lanes() == 1 {
+	if e.Dialect.Connections() == 1 {
 		return 2
 	}
 	return 3
@@ -81,28 +81,28 @@ func busyTx(t *testing.T, pool *sql.DB) *sql.Conn {
 
 func TestAPoolTooSmallIsRefusedWithTheNumbers(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for _, c := range []struct{ limit, lanes int }{{1, 0}, {2, 0}, {3, 0}, {4, 4}, {5, 4}, {3, 2}} {
+		for _, c := range []struct{ limit, connections int }{{1, 0}, {2, 0}, {3, 0}, {4, 4}, {5, 4}, {3, 2}} {
 			pool := e.Pool(t)
 			pool.SetMaxOpenConns(c.limit)
-			lanes := c.lanes
-			if lanes == 0 {
-				lanes = 2
+			connections := c.connections
+			if connections == 0 {
+				connections = 2
 			}
-			if n := e.Dialect.Lanes(); n > 0 {
-				lanes = min(lanes, n)
+			if n := e.Dialect.Connections(); n > 0 {
+				connections = min(connections, n)
 			}
 			client, err := rowlock.Open(pool, e.Dialect,
-				servertest.LongConfig(func(cfg *rowlock.Config) { cfg.Lanes = c.lanes }))
-			if c.limit > lanes {
+				servertest.LongConfig(func(cfg *rowlock.Config) { cfg.Connections = c.connections }))
+			if c.limit > connections {
 				if err != nil {
-					t.Errorf("a pool of %d for %d lanes was refused: %v", c.limit, lanes, err)
+					t.Errorf("a pool of %d for %d pinned connections was refused: %v", c.limit, connections, err)
 					continue
 				}
 				servertest.WantErr(t, client.Close(), nil)
 				continue
 			}
 			servertest.WantErr(t, err, rowlock.ErrPool)
-			for _, number := range []string{fmt.Sprintf("(%d)", c.limit), fmt.Sprint(lanes + 1)} {
+			for _, number := range []string{fmt.Sprintf("(%d)", c.limit), fmt.Sprint(connections + 1)} {
 				if err != nil && !strings.Contains(err.Error(), number) {
 					t.Errorf("%q does not name %s", err, number)
 				}
@@ -114,21 +114,21 @@ func TestAPoolTooSmallIsRefusedWithTheNumbers(t *testing.T) {
 	})
 }
 
-// Lanes make settings that would surprise an application: short lock waits above all. None of
+// Connections make settings that would surprise an application: short lock waits above all. None of
 // them reaches its pool, nor does a connection of theirs, and nothing is left running.
-func TestTheApplicationNeverMeetsALane(t *testing.T) {
+func TestTheApplicationNeverMeetsAPinnedConnection(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		want := settings(t, e.Pool(t), e, 1)[0]
 		pool := e.Pool(t)
 		pool.SetMaxOpenConns(12)
 		pool.SetMaxIdleConns(12)
 		f := &faulty{Env: e, Client: servertest.Open(t, pool, e, nil)}
-		lanes := pool.Stats().InUse
-		if lanes == 0 {
+		connections := pool.Stats().InUse
+		if connections == 0 {
 			t.Fatal("the client keeps no connection")
 		}
 		l := servertest.Locked(t)(f.Lock(t.Context(), "key"))
-		for i, got := range settings(t, pool, e, 12-lanes) {
+		for i, got := range settings(t, pool, e, 12-connections) {
 			if got != want {
 				t.Errorf("beside the client connection %d has %s, want %s", i, got, want)
 			}
@@ -146,7 +146,7 @@ func TestTheApplicationNeverMeetsALane(t *testing.T) {
 	})
 }
 
-// settings reads, on n connections at once, the settings that lanes make.
+// settings reads, on n connections at once, the settings that pinned connections make.
 func settings(t *testing.T, pool *sql.DB, e *testdb.Env, n int) (all []string) {
 	t.Helper()
 	query := map[string]string{

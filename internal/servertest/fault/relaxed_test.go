@@ -17,9 +17,9 @@ import (
 	"github.com/rowlockdb/rowlock/semaphore"
 )
 
-// A release need not wait for the disk. Whatever comes before or after it on a lane, in its batch or
-// in a session of PgBouncer's, waits: also if statements fail, replies are lost, and callers leave.
-// OnlyReleasesRelax, of newFaulty, has the database look.
+// A release need not wait for the disk. Whatever comes before or after it on a pinned connection,
+// in its batch or in a session of PgBouncer's, waits: also if statements fail, replies are lost,
+// and callers leave. OnlyReleasesRelax, of newFaulty, has the database look.
 func TestTroubleRelaxesNothingButReleases(t *testing.T) {
 	for _, fair := range []bool{false, true} {
 		for _, name := range []string{"sqlite", "postgres", "pgbouncer"} {

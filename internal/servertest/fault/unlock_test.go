@@ -116,7 +116,7 @@ func TestAnAnswerThatComesTooLateIsNoLock(t *testing.T) {
 			func() bool { return servertest.LeaseLeft(t, e, "late") < 0 })
 		gate.Release()
 		if e.Name == "sqlite" {
-			// its one lane could not renew meanwhile
+			// its one pinned connection could not renew meanwhile
 			servertest.Await(t, servertest.Patience, result, "the answer")
 			return
 		}

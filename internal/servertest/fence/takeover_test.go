@@ -234,7 +234,7 @@ func TestLockWaitsForATransactionThatHasNothingToDoWithIt(t *testing.T) {
 }
 
 // A client that vanishes with its connection open, in the middle of a sweep, has rows locked. If
-// a server can end such a transaction by itself, lanes have it do so.
+// a server can end such a transaction by itself, pinned connections have it do so.
 func TestAVanishedClientsTransactionIsEnded(t *testing.T) {
 	t.Parallel()
 	for product, query := range map[string]string{

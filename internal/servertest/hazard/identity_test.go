@@ -104,7 +104,7 @@ func TestPostgresShowsTheProgramOfEachSessionOfRowlock(t *testing.T) {
 		pool.SetMaxOpenConns(10)
 		c := s.ClientOn(pool, withIdentity(name, false))
 		if n := named(s, name); n != 3 {
-			s.Errorf("%d sessions are called %s, want the 3 lanes", n, name)
+			s.Errorf("%d sessions are called %s, want the 3 pinned connections", n, name)
 		}
 		l := s.Take(c, "k")
 		done := make(chan error, 1)

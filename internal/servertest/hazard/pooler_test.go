@@ -11,9 +11,9 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// Through PgBouncer in transaction mode, each statement of a lane may run in another session of
-// the server. Two clients wait for one key, hold it for many of its TTLs, and write under its
-// fence in transactions that share the same few sessions.
+// Through PgBouncer in transaction mode, each statement of a pinned connection may run in another
+// session of the server. Two clients wait for one key, hold it for many of its TTLs, and write
+// under its fence in transactions that share the same few sessions.
 func TestClientsBehindPgBouncerExcludeEachOther(t *testing.T) {
 	testdb.PgBouncer.DSN(t) // skips, before there are tables
 	servertest.On(t, "postgres", func(direct *servertest.Scene) {

@@ -12,7 +12,7 @@ import (
 )
 
 // sessionSettings are settings that applications make in their data source names, several at once
-// unless they conflict. Lanes correct what they need, and what runs in the application's own
+// unless they conflict. Connections correct what they need, and what runs in the application's own
 // transaction needs nothing.
 var sessionSettings = map[string][][]string{
 	"sqlite": {
@@ -192,10 +192,10 @@ func TestClientsInDifferentTimeZonesExcludeEachOther(t *testing.T) {
 	})
 }
 
-// An application may return a connection to its pool in the middle of a transaction: by mistake,
-// or on MySQL with completion_type = CHAIN by every commit. What a lane does on it must be
-// committed all the same.
-func TestLanesDoNotInheritATransaction(t *testing.T) {
+// An application may return a connection to its pool in the middle of a transaction: by mistake, or
+// on MySQL with completion_type = CHAIN by every commit. What a pinned connection does on it must
+// be committed all the same.
+func TestPinnedConnectionsDoNotInheritATransaction(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		db := s.Env.Pool(s)
 		db.SetMaxIdleConns(8)
@@ -216,7 +216,7 @@ func TestLanesDoNotInheritATransaction(t *testing.T) {
 			s.OK(conn.Close())
 		}
 		c, rival := s.ClientOn(db), s.Client()
-		for i := range 8 { // on every lane
+		for i := range 8 { // on every pinned connection
 			l := s.Take(c, servertest.Numbered(i))
 			s.WantHeld(rival, servertest.Numbered(i))
 			s.OK(l.Unlock(s.Context()))

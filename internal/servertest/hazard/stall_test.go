@@ -132,7 +132,7 @@ func TestALeaseIsNotCutShortByTheWaitForItsRow(t *testing.T) {
 		var got servertest.Acquired
 		done, stalled := slow.Stalls(func() { got = slow.Acquire("k") })
 		if stalled == s.Is("mariadb") {
-			s.Fatalf("waited: %t; lanes tell MariaDB not to wait", stalled)
+			s.Fatalf("waited: %t; pinned connections tell MariaDB not to wait", stalled)
 		}
 		if stalled {
 			s.Elapse(wait - time.Since(sent))

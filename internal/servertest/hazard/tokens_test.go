@@ -122,7 +122,7 @@ func newOurs(s *servertest.Scene) ours {
 func store(s *servertest.Scene) *table.Store {
 	s.Helper()
 	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect,
-		table.Options{Lanes: 1, Timeout: 5 * time.Second})
+		table.Options{Connections: 1, Timeout: 5 * time.Second})
 	s.OK(err)
 	s.Cleanup(func() { _ = store.Close() })
 	return store

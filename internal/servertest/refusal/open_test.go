@@ -136,7 +136,7 @@ func TestOpenRefusesAPoolTooSmall(t *testing.T) {
 		}
 		db = s.Env.Pool(s)
 		db.SetMaxOpenConns(6)
-		cfg := servertest.Config(func(c *rowlock.Config) { c.Lanes = 6 })
+		cfg := servertest.Config(func(c *rowlock.Config) { c.Connections = 6 })
 		refusedWith(s, cfg, db, s.Env.Dialect, rowlock.ErrPool, "MaxOpenConns (6)", "at least 7")
 	})
 }

@@ -37,7 +37,7 @@ func TestOpenRefusesReadOnlyConnections(t *testing.T) {
 
 // A session that only defaults to reading is corrected: that is a habit of careful applications,
 // not a replica.
-func TestLanesWriteWhereSessionsDefaultToReading(t *testing.T) {
+func TestPinnedConnectionsWriteWhereSessionsDefaultToReading(t *testing.T) {
 	for name, setting := range map[string]string{
 		"mysql": "transaction_read_only=1", "mariadb": "tx_read_only=1",
 	} {

@@ -156,7 +156,7 @@ func TestOpenWarnsOfWeakDurability(t *testing.T) {
 		var commit string
 		s.OK(session.Conn().QueryRowContext(s.Context(), `SHOW synchronous_commit`).Scan(&commit))
 		if commit != "on" {
-			s.Errorf("a lane's synchronous_commit is %s", commit)
+			s.Errorf("a pinned connection's synchronous_commit is %s", commit)
 		}
 	})
 	servertest.On(t, "sqlite", func(s *servertest.Scene) {

@@ -161,15 +161,15 @@ func TestAFunctionThatHidesADeadlockIsFoundOut(t *testing.T) {
 // What a section costs beyond the function's own statements.
 func TestWhatASectionSends(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		lanes, log := &faultdb.Log{}, &faultdb.Log{}
-		db, err := faultdb.Open(s.Env.Driver, s.Env.Source, lanes)
+		connections, log := &faultdb.Log{}, &faultdb.Log{}
+		db, err := faultdb.Open(s.Env.Driver, s.Env.Source, connections)
 		s.OK(err)
 		s.Cleanup(func() { _ = db.Close() })
 		c := s.ClientOn(db, func(cfg *rowlock.Config) { cfg.Hints = rowlock.HintsOff })
 		begin, _, log := begins(s)
 		table := s.Ledger()
 		for range 2 { // the second has all connections, and knows all statements
-			lanes.Reset()
+			connections.Reset()
 			log.Reset()
 			s.OK(rowlock.DoTxOn(s.Context(), c, begin, "k", func(ctx context.Context, tx *sql.Tx) error {
 				_, err := tx.ExecContext(ctx, `UPDATE `+table+` SET n = n + 1 WHERE id = 1`)
@@ -187,8 +187,8 @@ func TestWhatASectionSends(t *testing.T) {
 		if s.Is("sqlite") {
 			return // the lock's transaction is several statements there, and none leaves the process
 		}
-		if n := lanes.Count(executes); n > 1 {
-			s.Errorf("%d statements for the lock, want 1: %q", n, lanes.Queries())
+		if n := connections.Count(executes); n > 1 {
+			s.Errorf("%d statements for the lock, want 1: %q", n, connections.Queries())
 		}
 	})
 }

@@ -147,10 +147,10 @@ func TestASectionOfPgxIsFourRoundTrips(t *testing.T) {
 			cfg, err := pgx.ParseConfig(s.Env.Source)
 			s.OK(err)
 			cfg.DialFunc = wire.dial
-			lanes := stdlib.OpenDB(*cfg)
-			s.Cleanup(func() { _ = lanes.Close() })
+			connections := stdlib.OpenDB(*cfg)
+			s.Cleanup(func() { _ = connections.Close() })
 			pool := pgxPool(s, &wire)
-			c := s.ClientOn(lanes, func(cfg *rowlock.Config) {
+			c := s.ClientOn(connections, func(cfg *rowlock.Config) {
 				cfg.Hints, cfg.PollMin, cfg.PollMax = hints, servertest.Patience, servertest.Patience
 			})
 			trips := int64(0)

@@ -96,9 +96,9 @@ func TestEachStatementOfASectionIsARoundTrip(t *testing.T) {
 // statements.
 func written(s *servertest.Scene, table string, hints rowlock.Hints, within bool) (got trips) {
 	s.Helper()
-	var lanes, user wire
+	var connections, user wire
 	ctx := s.Context()
-	c := through(s, &lanes).Client(func(c *rowlock.Config) {
+	c := through(s, &connections).Client(func(c *rowlock.Config) {
 		c.Hints, c.PollMin, c.PollMax = hints, servertest.Patience, servertest.Patience
 	})
 	db := through(s, &user).Env.Pool(s)
@@ -106,9 +106,9 @@ func written(s *servertest.Scene, table string, hints rowlock.Hints, within bool
 	for range 4 {
 		got = trips{}
 		step := func(name string, f func() error) {
-			before := lanes.trips.Load() + user.trips.Load()
+			before := connections.trips.Load() + user.trips.Load()
 			s.OK(f())
-			got[name] = lanes.trips.Load() + user.trips.Load() - before
+			got[name] = connections.trips.Load() + user.trips.Load() - before
 		}
 		var l *rowlock.Lock
 		step("lock", func() (err error) { l, err = c.Lock(ctx, "it's a \"key\"?\\\x00\xff"); return err })

@@ -37,13 +37,13 @@ func refused(err error) error {
 
 // conformer is one short conformance.
 type conformer struct {
-	ctx   context.Context
-	db    *sql.DB // whose sessions have the settings
-	seen  *testdb.Env
-	e     *testdb.Env
-	c     *rowlock.Client // on db
-	rival *rowlock.Client // on e's own pool
-	lanes bool            // leave out the application's own transactions
+	ctx         context.Context
+	db          *sql.DB // whose sessions have the settings
+	seen        *testdb.Env
+	e           *testdb.Env
+	c           *rowlock.Client // on db
+	rival       *rowlock.Client // on e's own pool
+	connections bool            // leave out the application's own transactions
 }
 
 // odd is a key with what literals and arrays might read as something else.
@@ -59,10 +59,10 @@ func Conform(ctx context.Context, db *sql.DB, seen, clean *testdb.Env) error {
 	return (&conformer{ctx: ctx, db: db, seen: seen, e: clean}).run()
 }
 
-// ConformLanes is Conform without the application's own transactions, which have whatever settings
+// ConformPinned is Conform without the application's own transactions, which have whatever settings
 // the application gives them.
-func ConformLanes(ctx context.Context, db *sql.DB, seen, clean *testdb.Env) error {
-	return (&conformer{ctx: ctx, db: db, seen: seen, e: clean, lanes: true}).run()
+func ConformPinned(ctx context.Context, db *sql.DB, seen, clean *testdb.Env) error {
+	return (&conformer{ctx: ctx, db: db, seen: seen, e: clean, connections: true}).run()
 }
 
 func (f *conformer) run() error {
@@ -113,7 +113,7 @@ type step struct {
 
 func (f *conformer) steps(all ...step) error {
 	for _, s := range all {
-		if f.lanes && slices.Contains(own, s.name) {
+		if f.connections && slices.Contains(own, s.name) {
 			continue
 		}
 		if err := s.do(); err != nil {

@@ -28,21 +28,21 @@ type Tries struct {
 	Open Opener
 	// Undo takes back what Open has set of the server: nil if that sets of connections alone.
 	Undo func(ctx context.Context) error
-	// Lanes says of a setting that the application's own transactions are what it makes of them.
-	Lanes func(name string) bool
+	// Connections says of a setting that the application's own transactions are what it makes of them.
+	Connections func(name string) bool
 	// Checked says of a setting that Open may refuse it, and then names it.
 	Checked func(name string) bool
 }
 
 // Run returns what is wrong under each of the settings that make something wrong.
 func (t *Tries) Run(ctx context.Context, flips []Flip) (wrong []error) {
-	var alone, app, lanes []Flip
+	var alone, app, connections []Flip
 	for _, f := range flips {
 		switch {
 		case t.Checked(f.Name):
 			alone = append(alone, f)
-		case t.Lanes(f.Name):
-			lanes = append(lanes, f)
+		case t.Connections(f.Name):
+			connections = append(connections, f)
 		default:
 			app = append(app, f)
 		}
@@ -51,10 +51,10 @@ func (t *Tries) Run(ctx context.Context, flips []Flip) (wrong []error) {
 		wrong = append(wrong, t.refused(ctx, f))
 	}
 	wrong = append(wrong, t.halve(ctx, app, Conform)...)
-	wrong = append(wrong, t.halve(ctx, lanes, ConformLanes)...)
-	writing := slices.DeleteFunc(slices.Clone(lanes), readOnly)
+	wrong = append(wrong, t.halve(ctx, connections, ConformPinned)...)
+	writing := slices.DeleteFunc(slices.Clone(connections), readOnly)
 	wrong = append(wrong, t.halve(ctx, writing, Migrations)...)
-	for _, f := range lanes {
+	for _, f := range connections {
 		if !readOnly(f) {
 			continue
 		}

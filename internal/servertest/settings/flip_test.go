@@ -44,10 +44,10 @@ func TestNoSettingChangesWhatStatementsMean(t *testing.T) {
 			kind := func(name, kind string) bool { return verdicts[strings.ToLower(name)].Kind == kind }
 			e := k.Open(t)
 			tries := &settings.Tries{
-				Env:     e,
-				Open:    func(ctx context.Context, flips []settings.Flip) (*sql.DB, error) { return flipped(e, flips) },
-				Lanes:   func(name string) bool { return kind(name, "lanes") },
-				Checked: func(name string) bool { return kind(name, "checked") },
+				Env:         e,
+				Open:        func(ctx context.Context, flips []settings.Flip) (*sql.DB, error) { return flipped(e, flips) },
+				Connections: func(name string) bool { return kind(name, "connections") },
+				Checked:     func(name string) bool { return kind(name, "checked") },
 			}
 			alone := os.Getenv("ROWLOCK_TEST_ONE_AT_A_TIME") != ""
 			var flips []settings.Flip

@@ -14,7 +14,7 @@ type Verdict struct{ Kind, Why string }
 
 // Kinds are the kinds of verdicts.
 var kinds = map[string]bool{
-	"pinned": true, "lanes": true, "checked": true, "none": true, "unflipped": true,
+	"pinned": true, "connections": true, "checked": true, "none": true, "unflipped": true,
 }
 
 // Group is a verdict with its settings.

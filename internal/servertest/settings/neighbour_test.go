@@ -40,9 +40,9 @@ var neighbours = map[string][]string{
 	"no index":     {"SET enable_indexscan = off", "SET enable_bitmapscan = off"},
 }
 
-// Behind PgBouncer in transaction mode every commit of a lane is READ COMMITTED, waits for the
-// disk, and does what its statement says, whatever other clients have set in the sessions that it
-// gets.
+// Behind PgBouncer in transaction mode every commit of a pinned connection is READ COMMITTED, waits
+// for the disk, and does what its statement says, whatever other clients have set in the sessions
+// that it gets.
 func TestWhatANeighbourSetsBehindAPoolerChangesNothing(t *testing.T) {
 	t.Parallel()
 	direct, pooled := ownDatabase(t)
@@ -50,7 +50,7 @@ func TestWhatANeighbourSetsBehindAPoolerChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := pooled.Pool(t)
 			set := inEverySession(t, pooled.Pool(t), sets)
-			if err := settings.ConformLanes(t.Context(), db, pooled, direct); err != nil {
+			if err := settings.ConformPinned(t.Context(), db, pooled, direct); err != nil {
 				t.Error(err)
 			}
 			if got := told(t, direct); got != "read committed, on, 1s, 5s" {
@@ -77,7 +77,7 @@ func TestWhatANeighbourSetsChangesNothingThroughATracedPool(t *testing.T) {
 	inEverySession(t, pooled.Pool(t), slices.Concat(
 		neighbours["serializable, and nothing may be written"],
 		neighbours["commits that wait for no disk"]))
-	if err := settings.ConformLanes(t.Context(), db, pooled, direct); err != nil {
+	if err := settings.ConformPinned(t.Context(), db, pooled, direct); err != nil {
 		t.Error(err)
 	}
 	if got := told(t, direct); got != "read committed, on, 1s, 5s" {
@@ -96,7 +96,7 @@ func (tracer) TraceQueryStart(
 func (tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // ownDatabase is one that no other test has, because sessions of the pooler keep what is set in
-// them. The server notes how each transaction of a lane is committed.
+// them. The server notes how each transaction of a pinned connection is committed.
 func ownDatabase(t *testing.T) (direct, pooled *testdb.Env) {
 	t.Helper()
 	through := testdb.PgBouncer.DSN(t)
@@ -132,8 +132,8 @@ func database(t *testing.T, source, name string) string {
 	return u.String()
 }
 
-// watch has the server note the settings of each transaction that changes a table of lanes, when it
-// is committed.
+// watch has the server note the settings of each transaction that changes a table of pinned
+// connections, when it is committed.
 func watch(t *testing.T, e *testdb.Env) {
 	t.Helper()
 	e.Exec(t, `CREATE TABLE told (what text PRIMARY KEY)`)

@@ -60,9 +60,9 @@ func (p *private) tries(t *testing.T, verdicts map[string]settings.Verdict) *set
 			}
 			return sql.Open(p.Driver, p.Source)
 		},
-		Undo:    p.undo,
-		Lanes:   func(name string) bool { return kind(name, "lanes") },
-		Checked: func(name string) bool { return kind(name, "checked") },
+		Undo:        p.undo,
+		Connections: func(name string) bool { return kind(name, "connections") },
+		Checked:     func(name string) bool { return kind(name, "checked") },
 	}
 }
 

@@ -26,8 +26,8 @@ func TestEveryClientOfAPoolLocksInTheSameTables(t *testing.T) {
 	})
 }
 
-// A lane whose session ends takes another from the pool, which may lead anywhere.
-func TestALaneThatReconnectsLocksInTheTablesThatOpenFound(t *testing.T) {
+// A pinned connection whose session ends takes another from the pool, which may lead anywhere.
+func TestAPinnedConnectionThatReconnectsLocksInTheTablesThatOpenFound(t *testing.T) {
 	eachSchema(t, func(s scene) {
 		db, kill := s.killable()
 		c := s.ClientOn(db)
@@ -35,7 +35,7 @@ func TestALaneThatReconnectsLocksInTheTablesThatOpenFound(t *testing.T) {
 		s.OK(s.Take(c, "other").Unlock(s.Context()))
 		kill()
 		s.astray(db)
-		for range 8 { // each lane, in any order
+		for range 8 { // each pinned connection, in any order
 			s.Eventually("an answer", func() bool {
 				_, err := c.TryLock(s.Context(), "k")
 				if err == nil {

@@ -107,7 +107,7 @@ func (f *fleet) client(idle time.Duration) *rowlock.Client {
 	f.OK(err)
 	f.Cleanup(func() { f.OK(db.Close()) })
 	store, _, err := table.Open(f.Context(), db, f.Env.Dialect, table.Options{
-		Lanes: 3, Timeout: 5 * time.Second, Hints: true, Relax: true, Idle: idle,
+		Connections: 3, Timeout: 5 * time.Second, Hints: true, Relax: true, Idle: idle,
 	})
 	f.OK(err)
 	f.Cleanup(func() { f.OK(store.Close()) })

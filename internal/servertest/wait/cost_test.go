@@ -34,8 +34,9 @@ func countCommits(s *servertest.Scene, m servertest.Mode, n int) {
 	u.Path = "/" + name
 	alone := s.Migrated(u.String())
 	alone.Take(alone.Client(m.Set), "cost", rowlock.TTL(servertest.LongTTL), rowlock.NoRenew())
-	// One lane, so that no other lane goes idle with commits that the server has not counted yet.
-	c := alone.Client(m.Set, func(c *rowlock.Config) { c.Lanes = 1 })
+	// One pinned connection, so that no other pinned connection goes idle with commits that the server
+	// has not counted yet.
+	c := alone.Client(m.Set, func(c *rowlock.Config) { c.Connections = 1 })
 	ctx, cancel := context.WithCancel(s.Context())
 	var all sync.WaitGroup
 	for range n {

@@ -42,12 +42,12 @@ func TestWithEveryHintLostWaitersAreServedByThePoll(t *testing.T) {
 
 func deafClient(s *servertest.Scene, m servertest.Mode) *rowlock.Client {
 	s.Helper()
-	lanes := s.Env.Dialect.Lanes()
-	if lanes == 0 {
-		lanes = 2
+	connections := s.Env.Dialect.Connections()
+	if connections == 0 {
+		connections = 2
 	}
 	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect,
-		table.Options{Lanes: lanes, Timeout: 5 * time.Second, Hints: true})
+		table.Options{Connections: connections, Timeout: 5 * time.Second, Hints: true})
 	s.OK(err)
 	s.Cleanup(func() { s.OK(store.Close()) })
 	c, err := rowlock.New(deaf{store}, servertest.Config(m.Set, servertest.WithPoll(hintPoll)))

@@ -13,18 +13,18 @@ import (
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
-// What the numbers say of the lanes is what the database has been sent.
-func TestStatsCountWhatTheLanesSend(t *testing.T) {
+// What the numbers say of the pinned connections is what the database has been sent.
+func TestStatsCountWhatThePinnedConnectionsSend(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		c := s.Client(func(c *rowlock.Config) { c.Hints = rowlock.HintsOff })
-		lanes := int64(3)
+		connections := int64(3)
 		if s.Is("sqlite") {
-			lanes = 1
+			connections = 1
 		}
 		before := c.Stats()
-		if before.LanesOpen != lanes || before.LanesBusy != 0 {
-			s.Errorf("%d lanes, of which %d are busy, want %d at rest",
-				before.LanesOpen, before.LanesBusy, lanes)
+		if before.ConnectionsOpen != connections || before.ConnectionsBusy != 0 {
+			s.Errorf("%d pinned connections, of which %d are busy, want %d at rest",
+				before.ConnectionsOpen, before.ConnectionsBusy, connections)
 		}
 		s.OK(s.Take(c, "k").Unlock(s.Context())) // makes the row
 		before = c.Stats()

@@ -101,7 +101,7 @@ func TestAStoppedProcessThatIsWokenDelaysTheRestByAPoll(t *testing.T) {
 func sleepers(s *servertest.Scene, key string, n int, woken func()) {
 	s.Helper()
 	store, _, err := table.Open(s.Context(), s.Env.Pool(s), s.Env.Dialect,
-		table.Options{Lanes: 2, Timeout: 5 * time.Second, Hints: true})
+		table.Options{Connections: 2, Timeout: 5 * time.Second, Hints: true})
 	s.OK(err)
 	s.Cleanup(func() { s.OK(store.Close()) })
 	for range n {

@@ -72,7 +72,7 @@ func TestConformanceOfCoreAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := harness(e, nil, sqlstore.Insert)
-		h.ExpireMember, h.AgeWishes = nil, nil // so that no property of another topic shares a key
+		h.ExpireMember, h.AgeIntents = nil, nil // so that no property of another topic shares a key
 		h.Without = []string{"shared", "limit", "hand over slots", "trace"}
 		if !testdb.Whole() { // TestConformance has these, whose statements know of no other set
 			h.Without = append(h.Without, "race", "history", "time", "cancel", "tokens", "keys", "batch", "hints")
@@ -115,7 +115,7 @@ func harness(
 	open := func(tb testing.TB) lease.Store {
 		tb.Helper()
 		s, _, err := table.Open(context.Background(), e.DB, e.Dialect, table.Options{
-			Lanes: cmp.Or(e.Dialect.Lanes(), 3), Strategy: strategy, Hints: true,
+			Connections: cmp.Or(e.Dialect.Connections(), 3), Strategy: strategy, Hints: true,
 			Relax:   strategy == sqlstore.Update, // the other has the statements that wait
 			Timeout: 20 * time.Second,            // the machine is shared
 		})
@@ -155,7 +155,7 @@ func harness(
 		ExpireMember: func(tb testing.TB, _ lease.Store, key string, owner lease.Owner) {
 			e.Exec(tb, `UPDATE {rowlock_member} SET expires_at = {now} - {second} WHERE {key} = ? AND owner = ?`, []byte(key), owner[:])
 		},
-		AgeWishes: func(tb testing.TB, _ lease.Store, key string, by time.Duration) {
+		AgeIntents: func(tb testing.TB, _ lease.Store, key string, by time.Duration) {
 			for range int(by / time.Second) {
 				e.Exec(tb, `UPDATE {rowlock_member} SET joined_at = joined_at - {second} WHERE {key} = ? AND reader_group = ?`, []byte(key), make([]byte, 16))
 			}

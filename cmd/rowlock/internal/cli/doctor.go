@@ -35,7 +35,7 @@ each check by its id: `+strings.Join(doctor.IDs(), ", ")+`.`) + "\n" + exitCodes
 	flags.BoolVar(&all, "all", false, "list also what is in order")
 	flags.DurationVar(&o.Limit, "limit", 5*time.Second, "time for each check")
 	flags.DurationVar(&o.TTL, "ttl", 0, "TTL of the application's clients (default 30s)")
-	flags.IntVar(&o.Lanes, "lanes", 0, "lanes of the application's clients (default 3; SQLite: 1)")
+	flags.IntVar(&o.Connections, "connections", 0, "pinned connections of the application's clients (default 3; SQLite: 1)")
 	for _, name := range []string{"only", "skip"} {
 		_ = c.RegisterFlagCompletionFunc(name,
 			cobra.FixedCompletions(doctor.IDs(), cobra.ShellCompDirectiveNoFileComp))

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/cluster"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
-	"github.com/rowlockdb/rowlock/internal/seam"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
@@ -152,7 +152,7 @@ func (p *program) moveKeys(ctx context.Context, m *moving, texts []string) error
 func (p *program) journey(
 	ctx context.Context, m *moving, table paxosbridge.Table, keys []string,
 ) (*journey, func(), error) {
-	etcd, end, err := m.etcd.Dial(ctx, seam.Claim(table, m.placement))
+	etcd, end, err := m.etcd.Dial(ctx, adapter.Claim(table, m.placement))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/trace"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
@@ -37,7 +37,7 @@ func isTraced(ctx context.Context, table paxosbridge.Table) bool {
 	if err == nil && len(elected) > 0 {
 		return true
 	}
-	tracer, can := seam.As[lease.Tracer](table)
+	tracer, can := adapter.As[lease.Tracer](table)
 	if !can {
 		return false
 	}

@@ -32,7 +32,7 @@ func (p *program) warn(text string) {
 func (p *program) config(t *target.Target) *rowlock.Config {
 	cfg := &rowlock.Config{Logger: p.logger()}
 	if t.Kind != "sqlite" {
-		cfg.Lanes = 2
+		cfg.Connections = 2
 	}
 	return cfg
 }

@@ -41,7 +41,7 @@ type run struct {
 
 func (r run) client(t *testing.T) *rowlock.Client {
 	t.Helper()
-	c, err := rowlock.Open(r.s.Pool, r.s.Dialect, &rowlock.Config{Lanes: 2})
+	c, err := rowlock.Open(r.s.Pool, r.s.Dialect, &rowlock.Config{Connections: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,11 @@
-package seam_test
+package adapter_test
 
 import (
 	"context"
 	"errors"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/seam"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
 )
@@ -39,14 +39,14 @@ func (o odd) Renew(context.Context, []lease.RenewRequest) ([]lease.Renewed, erro
 
 func TestAWrapperHidesNoAbility(t *testing.T) {
 	s := memstore.New()
-	for name, store := range map[string]*seam.Store{
-		"itself": seam.Of(s), "wrapped": seam.Of(bare{s}), "wrapped twice": seam.Of(bare{bare{s}}),
+	for name, store := range map[string]*adapter.Store{
+		"itself": adapter.Of(s), "wrapped": adapter.Of(bare{s}), "wrapped twice": adapter.Of(bare{bare{s}}),
 	} {
 		if !store.HasQueue() || !store.Hands() || !store.Registers() || store.Sweeper == nil {
 			t.Errorf("%s: an ability is lost", name)
 		}
 	}
-	if store := seam.Of(plain{s}); store.HasQueue() || store.Hands() || store.Registers() {
+	if store := adapter.Of(plain{s}); store.HasQueue() || store.Hands() || store.Registers() {
 		t.Error("a store without Unwrap has abilities of the store inside it")
 	}
 }
@@ -54,13 +54,13 @@ func TestAWrapperHidesNoAbility(t *testing.T) {
 // measured is a store that measures itself.
 type measured struct{ lease.Store }
 
-func (measured) Measure() seam.Measures { return seam.Measures{Lanes: 3} }
+func (measured) Measure() adapter.Measures { return adapter.Measures{Connections: 3} }
 
 func TestMeasuresComeThroughAWrapper(t *testing.T) {
-	if m, ok := seam.Of(bare{bare{measured{memstore.New()}}}).Measure(); !ok || m.Lanes != 3 {
+	if m, ok := adapter.Of(bare{bare{measured{memstore.New()}}}).Measure(); !ok || m.Connections != 3 {
 		t.Errorf("measured %+v, %t", m, ok)
 	}
-	if m, ok := seam.Of(memstore.New()).Measure(); ok {
+	if m, ok := adapter.Of(memstore.New()).Measure(); ok {
 		t.Errorf("a store that does not measure itself: %+v", m)
 	}
 }
@@ -70,7 +70,7 @@ func TestAnotherNumberOfAnswersIsCorruptAndUnknown(t *testing.T) {
 	ctx := t.Context()
 	reqs := make([]lease.AcquireRequest, 2)
 	for _, answers := range []int{0, 1, 3} {
-		s := seam.Of(odd{memstore.New(), answers, nil})
+		s := adapter.Of(odd{memstore.New(), answers, nil})
 		got := s.Acquire(ctx, reqs)
 		if len(got) != len(reqs) {
 			t.Fatalf("%d answers to %d requests", len(got), len(reqs))
@@ -90,7 +90,7 @@ func TestAnotherNumberOfAnswersIsCorruptAndUnknown(t *testing.T) {
 }
 
 func TestACallsErrorIsThatOfEachItem(t *testing.T) {
-	s := seam.Of(odd{memstore.New(), 0, lease.ErrBusy})
+	s := adapter.Of(odd{memstore.New(), 0, lease.ErrBusy})
 	for _, a := range s.Acquire(t.Context(), make([]lease.AcquireRequest, 3)) {
 		if !errors.Is(a.Err, lease.ErrBusy) || errors.Is(a.Err, lease.ErrUnknown) {
 			t.Errorf("%+v", a)
@@ -100,7 +100,7 @@ func TestACallsErrorIsThatOfEachItem(t *testing.T) {
 
 // A bridge has the method, and cannot use it for keys that have moved.
 func TestAStoreThatCannotTakeAllIsAskedForEach(t *testing.T) {
-	s := seam.Of(cannot{memstore.New()})
+	s := adapter.Of(cannot{memstore.New()})
 	reqs := make([]lease.AcquireRequest, 2)
 	for i, key := range []string{"a", "b"} {
 		want := (lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: 1e9})

@@ -1,4 +1,4 @@
-package seam
+package adapter
 
 import (
 	"context"
@@ -181,7 +181,7 @@ func (s *Store) Evict(
 ) ([]lease.Evicted, error) {
 	found, err := s.evictor.Evict(ctx, key, least)
 	if errors.Is(err, lease.ErrUnsupported) && !errors.Is(err, ErrUnseen) {
-		err = nil // the key has moved, or the store has a single lane
+		err = nil // the key has moved, or the store has a single pinned connection
 	}
 	return found, err
 }

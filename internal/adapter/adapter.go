@@ -1,6 +1,6 @@
 // Package seam is how a client calls a lease.Store: every ability of the store resolved once, and
 // one answer for each item.
-package seam
+package adapter
 
 import (
 	"errors"

@@ -9,9 +9,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// A caller that waits for a shared key exclusively may be killed. Its wish ends by itself, and
+// A caller that waits for a shared key exclusively may be killed. Its intent ends by itself, and
 // members are let in again.
-func TestAWishThatHasExpiredRefusesNoMember(t *testing.T) {
+func TestAnIntentThatHasExpiredRefusesNoMember(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 2)
 		keys := []string{"a", "b", "c"}
@@ -21,7 +21,7 @@ func TestAWishThatHasExpiredRefusesNoMember(t *testing.T) {
 				t.Fatalf("downgrade: %+v, %v", made, err)
 			}
 		}
-		wantIs(t, r.store.Wish(t.Context(), lease.NewOwner(), keys, time.Minute), nil)
+		wantIs(t, r.store.Intend(t.Context(), lease.NewOwner(), keys, time.Minute), nil)
 		share := func(want bool, keys ...string) {
 			t.Helper()
 			got, err := r.store.Share(t.Context(), requests(keys...))

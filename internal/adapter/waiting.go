@@ -1,4 +1,4 @@
-package seam
+package adapter
 
 import (
 	"context"
@@ -25,9 +25,10 @@ func (s *Store) Pass(ctx context.Context, leases []lease.Lease) []lease.Passed {
 	return Each("pass", answers, err, len(leases), failed)
 }
 
-// Places reads the positions of tickets. An error is the call's: it says nothing of any ticket.
-func (s *Store) Places(ctx context.Context, waiters []lease.Lease) ([]lease.Place, error) {
-	places, err := s.queue.Places(ctx, waiters)
+// QueuePositions reads the positions of tickets. An error is the call's: it says nothing of any
+// ticket.
+func (s *Store) QueuePositions(ctx context.Context, waiters []lease.Lease) ([]lease.QueuePosition, error) {
+	places, err := s.queue.QueuePositions(ctx, waiters)
 	return places, Count("places", len(places), len(waiters), err)
 }
 

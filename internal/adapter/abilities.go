@@ -1,4 +1,4 @@
-package seam
+package adapter
 
 import (
 	"context"
@@ -86,10 +86,11 @@ func (s *Store) TellMoves(told func(key string, placement int, why string)) (sto
 
 // Measures are what a store that keeps connections of its own knows of them.
 type Measures struct {
-	// Lanes is how many connections are open, and Busy how many of them run something now.
-	Lanes, Busy int64
-	// Batches is how often a lane has taken what was pending, and Requests how much it took in all.
-	// Statements is how many statements were sent for them, without BEGIN, COMMIT and ROLLBACK.
+	// Connections is how many connections are open, and Busy how many of them run something now.
+	Connections, Busy int64
+	// Batches is how often a pinned connection has taken what was pending, and Requests how much it
+	// took in all. Statements is how many statements were sent for them, without BEGIN, COMMIT and
+	// ROLLBACK.
 	Batches, Requests, Statements int64
 	// Listening says that the connection on which other processes notify this one is open.
 	Listening bool
@@ -115,22 +116,22 @@ func (s *Store) Shares() error {
 	return nil
 }
 
-// Share makes each requester a member of the team that holds its key. Without the ability, Shares
-// is an error and Share must not be called; nor must the others here.
+// Share makes each requester a member of the reader group that holds its key. Without the ability,
+// Shares is an error and Share must not be called; nor must the others here.
 func (s *Store) Share(ctx context.Context, reqs []lease.AcquireRequest) []lease.Acquired {
 	answers, err := s.sharer.Share(ctx, reqs)
 	return acquired("share", answers, err, len(reqs))
 }
 
-// Downgrade makes each lease a team of one.
+// Downgrade makes each lease a reader group of one.
 func (s *Store) Downgrade(ctx context.Context, reqs []lease.RenewRequest) []lease.Renewed {
 	answers, err := s.sharer.Downgrade(ctx, reqs)
 	failed := func(err error) lease.Renewed { return lease.Renewed{Err: err} }
 	return Each("downgrade", answers, err, len(reqs), failed)
 }
 
-// Wish notes that a caller waits for keys exclusively. Timeout bounds it.
-func (s *Store) Wish(
+// Intend notes that a caller waits for keys exclusively. Timeout bounds it.
+func (s *Store) Intend(
 	ctx context.Context, waiter lease.Owner, keys []string, d time.Duration,
 ) error {
 	if s.sharer == nil {
@@ -138,5 +139,5 @@ func (s *Store) Wish(
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	return s.sharer.Wish(ctx, waiter, keys, d)
+	return s.sharer.Intend(ctx, waiter, keys, d)
 }

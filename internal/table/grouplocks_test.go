@@ -24,7 +24,8 @@ func onServers(t *testing.T, f func(t *testing.T, e *testdb.Env)) {
 	})
 }
 
-// begun is a session in a transaction, as a lane has it, that waits as long as it takes.
+// begun is a session in a transaction, as a pinned connection has it, that waits as long as it
+// takes.
 func begun(t *testing.T, e *testdb.Env) *conn.Session {
 	t.Helper()
 	on := readySession(t, e, 0)
@@ -45,39 +46,39 @@ func do(t *testing.T, on *conn.Session, query string, args ...any) {
 	}
 }
 
-// besides are statements while another transaction has done something in the team's scene. None
-// waits for that.
+// besides are statements while another transaction has done something in the reader group's scene.
+// None waits for that.
 var besides = []struct {
 	first string // SQL as Exec takes it, or a section
 	args  func(*sqlstore.Dialect) []any
-	onTeam
+	onGroup
 	rows string
 }{
-	{endsTeam, fixed(k), onTeam{"share", shareN, nil, same}, ""},
-	{endsTeam, fixed(k), onTeam{"share-one", shareOne, nil, same}, ""},
-	{"share", shareN, onTeam{"readers-lock", fixed(k), nil, same}, "0"},
-	{"share-one", shareOne, onTeam{"readers-lock", fixed(k), nil, same}, "0"},
-	{"readers-fence", fixed(k, theTeam, 5), onTeam{"readers-lock", fixed(k), nil, same}, "0"},
-	{"readers-fence", fixed(k, theTeam, 5), onTeam{"readers-fence", fixed(k, theTeam, 5), nil, same}, "1"},
-	{"readers-fence", fixed(k, theTeam, 5), onTeam{"share-one", shareOne, nil, same + "; 5n long"}, ""},
-	{locksMember, fixed(person("a")), onTeam{
+	{endsGroup, fixed(k), onGroup{"share", shareN, nil, same}, ""},
+	{endsGroup, fixed(k), onGroup{"share-one", shareOne, nil, same}, ""},
+	{"share", shareN, onGroup{"readers-lock", fixed(k), nil, same}, "0"},
+	{"share-one", shareOne, onGroup{"readers-lock", fixed(k), nil, same}, "0"},
+	{"readers-fence", fixed(k, theGroup, 5), onGroup{"readers-lock", fixed(k), nil, same}, "0"},
+	{"readers-fence", fixed(k, theGroup, 5), onGroup{"readers-fence", fixed(k, theGroup, 5), nil, same}, "1"},
+	{"readers-fence", fixed(k, theGroup, 5), onGroup{"share-one", shareOne, nil, same + "; 5n long"}, ""},
+	{locksMember, fixed(person("a")), onGroup{
 		"member-renew", these(nil, item("a", 5), item("n", 5)),
-		joins(theTeam, "n", later), same + "; 5n long",
+		joins(theGroup, "n", later), same + "; 5n long",
 	}, ""},
-	{"member-renew", these(nil, item("a", 5)), onTeam{
+	{"member-renew", these(nil, item("a", 5)), onGroup{
 		"member-renew", these(nil, item("n", 5), item("a", 4)),
-		both(joins(theTeam, "n", later), joins(oldTeam, "a", later)), "4a long; " + same + "; 5n long",
+		both(joins(theGroup, "n", later), joins(oldGroup, "a", later)), "4a long; " + same + "; 5n long",
 	}, ""},
 }
 
 const (
-	endsTeam    = "SELECT owner FROM {rowlock} WHERE {key} = ? FOR UPDATE"
+	endsGroup   = "SELECT owner FROM {rowlock} WHERE {key} = ? FOR UPDATE"
 	locksMember = "SELECT owner FROM {rowlock_member} WHERE owner = ? FOR UPDATE"
 )
 
-// What ends a team and what its members do pass over each other's rows, and two members meet at
-// none.
-func TestStatementsOfATeamPassOverWhatIsLocked(t *testing.T) {
+// What ends a reader group and what its members do pass over each other's rows, and two members
+// meet at none.
+func TestStatementsOfAGroupPassOverWhatIsLocked(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		for i, c := range besides {
 			c.scene(e, t)
@@ -88,7 +89,7 @@ func TestStatementsOfATeamPassOverWhatIsLocked(t *testing.T) {
 			}
 			do(t, first, query, c.args(e.Dialect)...)
 			second := begun(t, e)
-			n, err := rowsOf(t, second, e.Dialect.Text(c.section), c.onTeam.args(e.Dialect))
+			n, err := rowsOf(t, second, e.Dialect.Text(c.section), c.onGroup.args(e.Dialect))
 			if err != nil || c.rows != "" && fmt.Sprint(n) != c.rows {
 				t.Errorf("%s after %s, case %d: %d rows, %v; want %q", c.section, c.first, i, n, err, c.rows)
 			}
@@ -120,17 +121,17 @@ func rowsOf(t *testing.T, on *conn.Session, query string, args []any) (n int, er
 // committed that. They wait for it, and find nothing.
 var waits = []struct {
 	first, mysql string
-	onTeam
+	onGroup
 }{
-	{leavesFirst, "only", onTeam{"member-leave", leave(item("a", 5), item("n", 5)), joins(theTeam, "n", later), same}},
-	{"UPDATE {rowlock} SET owner = NULL", "", onTeam{"force-lock", fixed(k), nil, same}},
-	{"UPDATE {rowlock} SET owner = NULL", "", onTeam{"readers-fence", fixed(k, theTeam, 5), nil, same}},
+	{leavesFirst, "only", onGroup{"member-leave", leave(item("a", 5), item("n", 5)), joins(theGroup, "n", later), same}},
+	{"UPDATE {rowlock} SET owner = NULL", "", onGroup{"force-lock", fixed(k), nil, same}},
+	{"UPDATE {rowlock} SET owner = NULL", "", onGroup{"readers-fence", fixed(k, theGroup, 5), nil, same}},
 }
 
 // leavesFirst is what ends the later one of two members that leave together.
 const leavesFirst = "DELETE FROM {rowlock_member} WHERE note = 'n'"
 
-func TestStatementsOfATeamWaitForWhatDecides(t *testing.T) {
+func TestStatementsOfAGroupWaitForWhatDecides(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
 		for _, c := range waits {
 			if c.mysql == "only" && e.Driver != "mysql" {
@@ -200,14 +201,14 @@ func untilThere(t *testing.T, e *testdb.Env, enough func(waits int) bool) {
 	}
 }
 
-// On MariaDB and MySQL a transaction may read as of its beginning. Whether a team has members is
-// read as of now, or refused.
-func TestStatementsOfATeamSeeAMemberThatHasJustJoined(t *testing.T) {
+// On MariaDB and MySQL a transaction may read as of its beginning. Whether a reader group has
+// members is read as of now, or refused.
+func TestStatementsOfAGroupSeeAMemberThatHasJustJoined(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		if e.Driver != "mysql" {
 			t.Skip("there is no such read")
 		}
-		c := onTeam{"readers-left", fixed(k, theTeam), both(leaves("a"), leaves("d")), "1"}
+		c := onGroup{"readers-left", fixed(k, theGroup), both(leaves("a"), leaves("d")), "1"}
 		c.scene(e, t)
 		on := readySession(t, e, 0)
 		do(t, on, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -215,7 +216,7 @@ func TestStatementsOfATeamSeeAMemberThatHasJustJoined(t *testing.T) {
 		if n, err := rowsOf(t, on, e.SQL("SELECT 1 FROM {rowlock_member} WHERE note = 'a'"), nil); err != nil || n != 0 {
 			t.Fatalf("%d rows, %v", n, err)
 		}
-		joins(theTeam, "a", later)(e, t)
+		joins(theGroup, "a", later)(e, t)
 		if n, err := rowsOf(t, on, e.Dialect.Text(c.section), c.args(e.Dialect)); err == nil && n != 1 {
 			t.Errorf("%d members are left, want the one that has joined", n)
 		}

@@ -34,7 +34,7 @@ func TestAnUnknownSecondRequestForSeveralKeysLeavesNone(t *testing.T) {
 					_ = servertest.Locked(t)(f.other.TryRLock(t.Context(), key, rowlock.NoRenew()))
 				}
 				e.Exec(t, `UPDATE {rowlock_member} SET expires_at = {now} - {second}`)
-				f.faults.Set(afterTeams())
+				f.faults.Set(afterGroups())
 				err := lock(f.Client, t.Context())
 				f.faults.Set(nil)
 				servertest.WantErr(t, err, rowlock.ErrUnknown)
@@ -45,8 +45,8 @@ func TestAnUnknownSecondRequestForSeveralKeysLeavesNone(t *testing.T) {
 	})
 }
 
-// afterTeams loses the reply to each grant after a team was ended.
-func afterTeams() faultdb.Injector {
+// afterGroups loses the reply to each grant after a reader group was ended.
+func afterGroups() faultdb.Injector {
 	var ended atomic.Bool
 	return faultdb.Func(func(op faultdb.Op) faultdb.Fault {
 		switch {

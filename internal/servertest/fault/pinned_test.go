@@ -29,16 +29,17 @@ func TestLocksSurviveTheConnectionsTheyWereGotOver(t *testing.T) {
 		ignore := goleak.IgnoreCurrent()
 		pool, kill := killable(t, e)
 		c := servertest.Open(t, pool, e, func(cfg *rowlock.Config) { cfg.TTL = ttl })
-		lanes := pool.Stats().InUse
+		connections := pool.Stats().InUse
 		l := servertest.Locked(t)(c.TryLock(t.Context(), "key"))
 		killed := 0
 		for round := range 3 {
 			n := kill(t)
 			t.Logf("%d connections were killed", n)
-			if round == 0 && n < lanes {
-				t.Errorf("want the %d lanes to be killed", lanes)
+			if round == 0 && n < connections {
+				t.Errorf("want the %d pinned connections to be killed", connections)
 			}
-			// a lane dials when it has something to do: later there may be few, or for a moment none
+			// a pinned connection dials when it has something to do: later there may be few, or for a moment
+			// none
 			killed += n
 			other := servertest.Locked(t)(c.TryLock(t.Context(), fmt.Sprint("other", round)))
 			servertest.WantErr(t, other.Unlock(t.Context()), nil)
@@ -46,9 +47,9 @@ func TestLocksSurviveTheConnectionsTheyWereGotOver(t *testing.T) {
 			servertest.Eventually(t, "half a lease", func() bool { return time.Since(began) > ttl/2 })
 			wantLives(t, l)
 		}
-		if killed <= lanes {
-			t.Errorf("%d connections were killed in all, want the %d lanes and what they dialled since",
-				killed, lanes)
+		if killed <= connections {
+			t.Errorf("%d connections were killed in all, want the %d pinned connections and what they dialled since",
+				killed, connections)
 		}
 		servertest.WantErr(t, l.Unlock(t.Context()), nil)
 		if owner, token := rowOf(t, e, "key"); owner != nil || token != l.Token() {

@@ -13,19 +13,20 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// The statements of shared keys by themselves, on the key "k" that the team of token 5 holds. Its
-// members are a, which lives, and d, which is dead. The member o is one of the team before.
+// The statements of shared keys by themselves, on the key "k" that the reader group of token 5
+// holds. Its members are a, which lives, and d, which is dead. The member o is one of the reader
+// group before.
 
 const exclusive = "expires_at = {now} + {second}"
 
 var (
-	theTeam, oldTeam, wishes = teamOf(5), teamOf(4), make([]byte, 16)
+	theGroup, oldGroup, intents = groupOf(5), groupOf(4), make([]byte, 16)
 
 	people = map[string]lease.Owner{"a": {'a'}, "d": {'d'}, "o": {'o'}, "n": {'n'}, "w": {'w'}}
 	same   = "4o alive; 5a alive; 5d dead"
 )
 
-func teamOf(token lease.Token) []byte {
+func groupOf(token lease.Token) []byte {
 	return binary.BigEndian.AppendUint64([]byte("rowlockT"), uint64(token))
 }
 
@@ -36,8 +37,8 @@ func item(name string, token lease.Token) lease.RenewRequest {
 	return lease.RenewRequest{Lease: lease.Lease{Key: "k", Owner: people[name], Token: token}, TTL: 3_600_000_000_000}
 }
 
-// onTeam is a statement, what comes before it, and what it leaves or reads.
-type onTeam struct {
+// onGroup is a statement, what comes before it, and what it leaves or reads.
+type onGroup struct {
 	section string
 	args    func(d *sqlstore.Dialect) []any
 	before  func(e *testdb.Env, t *testing.T)
@@ -48,11 +49,11 @@ func row(set string) func(*testdb.Env, *testing.T) {
 	return func(e *testdb.Env, t *testing.T) { t.Helper(); e.Exec(t, "UPDATE {rowlock} SET "+set) }
 }
 
-func joins(team []byte, name, until string) func(*testdb.Env, *testing.T) {
+func joins(group []byte, name, until string) func(*testdb.Env, *testing.T) {
 	return func(e *testdb.Env, t *testing.T) {
 		t.Helper()
 		e.Exec(t, "INSERT INTO {rowlock_member} ({key}, reader_group, owner, note, joined_at, expires_at) VALUES (?, ?, ?, ?, {now}, "+until+")",
-			k, team, person(name), name)
+			k, group, person(name), name)
 	}
 }
 
@@ -83,16 +84,16 @@ var (
 	past     = "{now} - {second}"
 )
 
-var onTeams = []onTeam{
+var onGroups = []onGroup{
 	{"share", shareN, nil, same + "; 5n long"},
-	{"share", shareN, joins(wishes, "w", past), "0w dead; " + same + "; 5n long"},
-	{"share", shareN, joins(wishes, "w", later), "0w alive; " + same},
+	{"share", shareN, joins(intents, "w", past), "0w dead; " + same + "; 5n long"},
+	{"share", shareN, joins(intents, "w", later), "0w alive; " + same},
 	{"share", shareN, row(moved), same},
 	{"share", shareN, row(exclusive), same},
 	{"share", shareN, row(freed), same},
 	{"share-one", shareOne, nil, same + "; 5n long"},
-	{"share-one", shareOne, joins(wishes, "w", past), "0w dead; " + same + "; 5n long"},
-	{"share-one", shareOne, joins(wishes, "w", later), "0w alive; " + same},
+	{"share-one", shareOne, joins(intents, "w", past), "0w dead; " + same + "; 5n long"},
+	{"share-one", shareOne, joins(intents, "w", later), "0w alive; " + same},
 	{"share-one", shareOne, row(moved), same},
 	{"share-one", shareOne, row(exclusive), same},
 	{"share-one", shareOne, row(freed), same},
@@ -100,22 +101,22 @@ var onTeams = []onTeam{
 	{"member-renew", these(nil, item("d", 5)), nil, same},
 	{"member-renew", these(nil, item("a", 4)), nil, same},
 	{"member-renew", these(nil, item("n", 5)), nil, same},
-	{"member-leave-one", fixed(k, theTeam, person("a")), nil, "4o alive; 5d dead"},
-	{"member-leave-one", fixed(k, oldTeam, person("a")), nil, same},
-	{"member-leave-tx", fixed(k, theTeam, person("a")), nil, "4o alive; 5d dead"},
-	{"member-leave-tx", fixed(k, oldTeam, person("a")), nil, same},
-	{"wish", listed(person("w"), hour), nil, "0w long; " + same},
-	{"unwish", func(d *sqlstore.Dialect) []any { return []any{d.List([]string{"k"}), person("a")} }, nil, same},
-	{"unwish", func(d *sqlstore.Dialect) []any { return []any{d.List([]string{"k"}), person("w")} }, joins(wishes, "w", later), same},
-	{"unwish", func(d *sqlstore.Dialect) []any { return []any{d.List([]string{"k"}), person("a")} }, joins(wishes, "w", later), "0w alive; " + same},
-	{"readers-clear", fixed(k, theTeam), nil, "4o alive; 5a alive"},
-	{"readers-clear", fixed(k, oldTeam), nil, same},
-	{"readers-first", fixed(person("n"), hour, k, theTeam), nil, same + "; 5n long"},
-	{"readers-first", fixed(person("n"), hour, k, oldTeam), nil, same},
+	{"member-leave-one", fixed(k, theGroup, person("a")), nil, "4o alive; 5d dead"},
+	{"member-leave-one", fixed(k, oldGroup, person("a")), nil, same},
+	{"member-leave-tx", fixed(k, theGroup, person("a")), nil, "4o alive; 5d dead"},
+	{"member-leave-tx", fixed(k, oldGroup, person("a")), nil, same},
+	{"intend", listed(person("w"), hour), nil, "0w long; " + same},
+	{"unintend", func(d *sqlstore.Dialect) []any { return []any{d.List([]string{"k"}), person("a")} }, nil, same},
+	{"unintend", func(d *sqlstore.Dialect) []any { return []any{d.List([]string{"k"}), person("w")} }, joins(intents, "w", later), same},
+	{"unintend", func(d *sqlstore.Dialect) []any { return []any{d.List([]string{"k"}), person("a")} }, joins(intents, "w", later), "0w alive; " + same},
+	{"readers-clear", fixed(k, theGroup), nil, "4o alive; 5a alive"},
+	{"readers-clear", fixed(k, oldGroup), nil, same},
+	{"readers-first", fixed(person("n"), hour, k, theGroup), nil, same + "; 5n long"},
+	{"readers-first", fixed(person("n"), hour, k, oldGroup), nil, same},
 }
 
 // readers are statements that read, and how many rows they find.
-var readers = []onTeam{
+var readers = []onGroup{
 	{"member-look", listed(), nil, "1"},
 	{"member-look", listed(), row(moved), "0"},
 	{"member-look", listed(), row(exclusive), "0"},
@@ -124,7 +125,7 @@ var readers = []onTeam{
 	{"member-others", listed(), leaves("a"), "1"},
 	{"member-find", these(nil, item("a", 0)), nil, "1"},
 	{"member-find", these(nil, item("n", 0)), nil, "0"},
-	{"member-find", these(nil, item("w", 0)), joins(wishes, "w", later), "0"},
+	{"member-find", these(nil, item("w", 0)), joins(intents, "w", later), "0"},
 	{"member-left", these(nil, item("a", 5)), nil, "1"},
 	{"member-left", these(nil, item("a", 4)), nil, "0"},
 	{"member-left", these(nil, item("n", 5)), nil, "0"},
@@ -133,19 +134,19 @@ var readers = []onTeam{
 	{"readers-lock", fixed(k), row(moved), "0"},
 	{"readers-lock", fixed(k), row(exclusive), "0"},
 	{"readers-lock", fixed(k), row(freed), "0"},
-	{"readers-left", fixed(k, theTeam), nil, "1"},
-	{"readers-left", fixed(k, teamOf(3)), nil, "0"},
+	{"readers-left", fixed(k, theGroup), nil, "1"},
+	{"readers-left", fixed(k, groupOf(3)), nil, "0"},
 	{"readers-idle", fixed(10), nil, "0"},
 	{"readers-idle", fixed(10), leaves("a"), "1"},
-	{"readers-fence", fixed(k, theTeam, 5), nil, "1"},
-	{"readers-fence", fixed(k, oldTeam, 5), nil, "0"},
-	{"readers-fence", fixed(k, theTeam, 4), nil, "0"},
-	{"readers-fence", fixed(k, theTeam, 5), row(moved), "0"},
+	{"readers-fence", fixed(k, theGroup, 5), nil, "1"},
+	{"readers-fence", fixed(k, oldGroup, 5), nil, "0"},
+	{"readers-fence", fixed(k, theGroup, 4), nil, "0"},
+	{"readers-fence", fixed(k, theGroup, 5), row(moved), "0"},
 }
 
-func TestStatementsOfATeamTouchOnlyItsMembers(t *testing.T) {
+func TestStatementsOfAGroupTouchOnlyItsMembers(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for i, c := range slices.Concat(onTeams, namesakes) {
+		for i, c := range slices.Concat(onGroups, namesakes) {
 			c.scene(e, t)
 			if _, err := e.DB.ExecContext(t.Context(), e.Dialect.Text(c.section), c.args(e.Dialect)...); err != nil {
 				t.Errorf("%s: %v", c.section, err)
@@ -157,12 +158,12 @@ func TestStatementsOfATeamTouchOnlyItsMembers(t *testing.T) {
 	})
 }
 
-func TestStatementsOfATeamReadOnlyItsMembers(t *testing.T) {
+func TestStatementsOfAGroupReadOnlyItsMembers(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		all := slices.Clone(readers)
 		for _, set := range []string{moved, exclusive, freed} {
 			without := both(leaves("a"), row(set))
-			all = append(all, onTeam{"member-others", listed(), without, "0"}, onTeam{"readers-idle", fixed(10), without, "0"})
+			all = append(all, onGroup{"member-others", listed(), without, "0"}, onGroup{"readers-idle", fixed(10), without, "0"})
 		}
 		for i, c := range all {
 			c.scene(e, t)
@@ -186,22 +187,22 @@ func both(f, g func(*testdb.Env, *testing.T)) func(*testdb.Env, *testing.T) {
 	return func(e *testdb.Env, t *testing.T) { t.Helper(); f(e, t); g(e, t) }
 }
 
-func (c *onTeam) scene(e *testdb.Env, t *testing.T) {
+func (c *onGroup) scene(e *testdb.Env, t *testing.T) {
 	t.Helper()
 	e.Exec(t, "DELETE FROM {rowlock_member}")
 	end := map[string]string{"sqlite": "253370764800000", "pgx": "'9999-01-01 00:00:00+00'", "mysql": "'9999-01-01 00:00:00'"}[e.Driver]
 	ready(t, e, "expires_at = "+end)
-	e.Exec(t, "UPDATE {rowlock} SET owner = ?", theTeam)
-	joins(theTeam, "a", later)(e, t)
-	joins(theTeam, "d", past)(e, t)
-	joins(oldTeam, "o", later)(e, t)
+	e.Exec(t, "UPDATE {rowlock} SET owner = ?", theGroup)
+	joins(theGroup, "a", later)(e, t)
+	joins(theGroup, "d", past)(e, t)
+	joins(oldGroup, "o", later)(e, t)
 	if c.before != nil {
 		c.before(e, t)
 	}
 }
 
-// left are the members by team and name, and whether they live: long, if they were renewed, and
-// since when, if they are old.
+// left are the members by reader group and name, and whether they live: long, if they were renewed,
+// and since when, if they are old.
 func left(e *testdb.Env, t *testing.T) string {
 	t.Helper()
 	found, err := e.DB.QueryContext(context.Background(), e.SQL("SELECT reader_group, owner, CASE WHEN expires_at > "+later+
@@ -211,12 +212,12 @@ func left(e *testdb.Env, t *testing.T) string {
 	}
 	var all []string
 	for found.Next() {
-		var team, owner []byte
+		var group, owner []byte
 		var state, old string
-		if err := found.Scan(&team, &owner, &state, &old); err != nil {
+		if err := found.Scan(&group, &owner, &state, &old); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, fmt.Sprintf("%d%c %s%s", team[15], owner[0], state, old))
+		all = append(all, fmt.Sprintf("%d%c %s%s", group[15], owner[0], state, old))
 	}
 	return strings.Join(all, "; ")
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// team is what a look says of a key that a team holds.
-type team struct {
+// reader group is what a look says of a key that a reader group holds.
+type group struct {
 	members   int
 	remaining time.Duration
 	note      string
 	refuses   bool
 }
 
-// teams looks at those of keys that a team holds. It writes nothing.
-func (s *Store) teams(ctx context.Context, keys []string) (map[string]team, error) {
+// reader groups looks at those of keys that a reader group holds. It writes nothing.
+func (s *Store) groups(ctx context.Context, keys []string) (map[string]group, error) {
 	return ask(ctx, s.engine, about{conn.Acquire, "look at the members of", keys[0]},
-		func(ctx context.Context, session *conn.Session) (map[string]team, error) {
-			found := make(map[string]team)
+		func(ctx context.Context, session *conn.Session) (map[string]group, error) {
+			found := make(map[string]group)
 			err := session.Query(ctx, s.d.Text("member-look"), []any{s.d.List(keys)},
 				func(row conn.Columns) error {
-					var t team
+					var t group
 					var key, note []byte
 					var remaining, refuses int64
 					err := row.Scan(&key, &t.members, &remaining, &note, &refuses)
@@ -38,11 +38,11 @@ func (s *Store) teams(ctx context.Context, keys []string) (map[string]team, erro
 		})
 }
 
-// endTeam frees a key that a team without members holds. It waits for no fence and no member that
-// joins: it then answers false, and so if the team has a member. It is harmless for a caller that
-// is no member, at any time.
-func (s *Store) endTeam(ctx context.Context, key string) (ended bool, err error) {
-	return ask(ctx, s.engine, about{conn.Release, "end the team of", key},
+// endGroup frees a key that a reader group without members holds. It waits for no fence and no
+// member that joins: it then answers false, and so if the reader group has a member. It is harmless
+// for a caller that is no member, at any time.
+func (s *Store) endGroup(ctx context.Context, key string) (ended bool, err error) {
+	return ask(ctx, s.engine, about{conn.Release, "end the reader group of", key},
 		func(ctx context.Context, session *conn.Session) (ended bool, err error) {
 			err = session.InTx(ctx, func() (err error) {
 				ended, err = s.endLocked(ctx, session, key)
@@ -57,52 +57,52 @@ func (s *Store) endTeam(ctx context.Context, key string) (ended bool, err error)
 func (s *Store) endLocked(
 	ctx context.Context, session *conn.Session, key string,
 ) (ended bool, err error) {
-	var team []byte
-	err = session.QueryRow(ctx, s.d.Text("readers-lock"), []any{[]byte(key)}, &team)
+	var group []byte
+	err = session.QueryRow(ctx, s.d.Text("readers-lock"), []any{[]byte(key)}, &group)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if !isTeamName(team) {
+	if !isGroupName(group) {
 		return false, nil
 	}
-	if _, err := session.Exec(ctx, s.d.Text("readers-clear"), []byte(key), team); err != nil {
+	if _, err := session.Exec(ctx, s.d.Text("readers-clear"), []byte(key), group); err != nil {
 		return false, err
 	}
 	var one int
-	err = session.QueryRow(ctx, s.d.Text("readers-left"), []any{[]byte(key), team}, &one)
+	err = session.QueryRow(ctx, s.d.Text("readers-left"), []any{[]byte(key), group}, &one)
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
 		return false, err
 	}
-	n, err := session.Change(ctx, s.d.Text("readers-end"), []byte(key), team)
+	n, err := session.Change(ctx, s.d.Text("readers-end"), []byte(key), group)
 	return n == 1, err
 }
 
-// unveilRecords says of records that a team holds who its members are.
+// unveilRecords says of records that a reader group holds who its members are.
 func (s *Store) unveilRecords(
 	ctx context.Context, f lease.Filter, records []lease.Record,
 ) ([]lease.Record, error) {
 	var keys []string
 	for _, r := range records {
-		if r.Err == nil && isTeam(r) {
+		if r.Err == nil && isGroup(r) {
 			keys = append(keys, r.Key)
 		}
 	}
 	if len(keys) == 0 {
 		return records, nil
 	}
-	teams, err := s.teams(ctx, keys)
+	groups, err := s.groups(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
 	out := records[:0]
 	for _, r := range records {
-		if r.Err == nil && isTeam(r) {
-			t, found := teams[r.Key]
+		if r.Err == nil && isGroup(r) {
+			t, found := groups[r.Key]
 			r.Shared, r.Held = true, found && t.members > 0
-			r.Members, r.Remaining, r.Wished, r.Note = t.members, t.remaining, t.refuses, t.note
+			r.Members, r.Remaining, r.Intent, r.Note = t.members, t.remaining, t.refuses, t.note
 		}
 		if r.Held || !f.Held {
 			out = append(out, r)
@@ -111,9 +111,9 @@ func (s *Store) unveilRecords(
 	return out, nil
 }
 
-// isTeamName reports whether an owner is a team, and not what an operator has written, with an
-// expiry like a team's: such a key is held.
-func isTeamName(owner []byte) bool {
+// isGroupName reports whether an owner is a reader group, and not what an operator has written,
+// with an expiry like a reader group's: such a key is held.
+func isGroupName(owner []byte) bool {
 	var o lease.Owner
 	if len(owner) != len(o) {
 		return false
@@ -123,16 +123,16 @@ func isTeamName(owner []byte) bool {
 	return named
 }
 
-// isTeam reports whether a team holds the key, and not an operator who has ended a lease in a year
-// that no duration reaches.
-func isTeam(r lease.Record) bool {
+// isGroup reports whether a reader group holds the key, and not an operator who has ended a lease
+// in a year that no duration reaches.
+func isGroup(r lease.Record) bool {
 	_, named := lease.ReaderGroupToken(r.Owner)
 	return named && r.Remaining == forever
 }
 
 // unveilPlaces does it for positions in queues.
 func (s *Store) unveilPlaces(
-	ctx context.Context, waiters []lease.Lease, places []lease.Place,
+	ctx context.Context, waiters []lease.Lease, places []lease.QueuePosition,
 ) error {
 	var keys []string
 	for i, p := range places {
@@ -143,13 +143,13 @@ func (s *Store) unveilPlaces(
 	if len(keys) == 0 {
 		return nil
 	}
-	teams, err := s.teams(ctx, keys)
+	groups, err := s.groups(ctx, keys)
 	if err != nil {
 		return err
 	}
 	for i := range places {
 		if p := &places[i]; p.Err == nil && p.Remaining == forever {
-			t := teams[waiters[i].Key]
+			t := groups[waiters[i].Key]
 			p.Shared, p.Remaining, p.Note = t.members > 0, t.remaining, t.note
 			if t.members == 0 {
 				p.Remaining = min(0, t.remaining)
@@ -159,8 +159,8 @@ func (s *Store) unveilPlaces(
 	return nil
 }
 
-// sweepMembers removes members and wishes that have been dead for the retention, and ends teams
-// without a live member.
+// sweepMembers removes members and intents that have been dead for the retention, and ends reader
+// groups without a live member.
 func (s *Store) sweepMembers(ctx context.Context, o lease.SweepOptions) error {
 	if s.shares() != nil {
 		return nil
@@ -182,16 +182,16 @@ func (s *Store) sweepMembers(ctx context.Context, o lease.SweepOptions) error {
 			return ctx.Err()
 		}
 	}
-	return s.sweepTeams(ctx, o)
+	return s.sweepGroups(ctx, o)
 }
 
-// dropMembers removes the dead. One that is alive again by now is a wish of a caller that will
+// dropMembers removes the dead. One that is alive again by now is an intent of a caller that will
 // repeat it.
 func (s *Store) dropMembers(ctx context.Context, dead map[id]member) error {
 	var members []lease.RenewRequest
 	for m, of := range dead {
 		if of.token == 0 {
-			if err := s.Wish(ctx, m.owner, []string{m.key}, 0); err != nil {
+			if err := s.Intend(ctx, m.owner, []string{m.key}, 0); err != nil {
 				return err
 			}
 			continue
@@ -206,7 +206,7 @@ func (s *Store) dropMembers(ctx context.Context, dead map[id]member) error {
 	return s.leave(ctx, "", members)[0].err
 }
 
-func (s *Store) sweepTeams(ctx context.Context, o lease.SweepOptions) error {
+func (s *Store) sweepGroups(ctx context.Context, o lease.SweepOptions) error {
 	idle, err := ask(ctx, s.engine, about{conn.Acquire, "sweep", ""},
 		func(ctx context.Context, session *conn.Session) (keys []string, err error) {
 			err = session.Query(ctx, s.d.Text("readers-idle"), []any{o.Batch},
@@ -222,7 +222,7 @@ func (s *Store) sweepTeams(ctx context.Context, o lease.SweepOptions) error {
 		})
 	for _, key := range idle {
 		if err == nil {
-			_, err = s.endTeam(ctx, key)
+			_, err = s.endGroup(ctx, key)
 		}
 	}
 	return err
