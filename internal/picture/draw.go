@@ -42,11 +42,11 @@ const (
 const (
 	trackA   = 92
 	trackRow = 236
-	lease   = trackRow + barHeight // the lower half of the row's track
+	lease    = trackRow + barHeight // the lower half of the row's track
 	trackB   = 424
-	axis    = 492
-	belowA  = trackA + barHeight
-	belowDB = lease + barHeight
+	axis     = 492
+	belowA   = trackA + barHeight
+	belowDB  = lease + barHeight
 )
 
 func draw() []byte {
