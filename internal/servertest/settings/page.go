@@ -36,11 +36,12 @@ const intro = `# Settings of the server
 
 You get: every setting that a session, a role or a server can have, and what it changes for rowlock.
 
-- **pinned**: each connection that rowlock keeps to itself (a *pinned connection*, of ` + "`Config.Connections`" + `), and each
-  migration, gives it a literal value. What an application has set on a connection that it returned
-  to its pool changes nothing, nor does a default of a role, a database or the server.
-- **connections**: the same for pinned connections. In the application's own transactions, as around ` + "`Fence`" + `, it
-  is what the application makes of it.
+- **pinned**: each connection that rowlock keeps to itself (a *pinned connection*, of
+  ` + "`Config.Connections`" + `), and each migration, gives it a literal value. What an application has
+  set on a connection that it returned to its pool changes nothing, nor does a default of a role, a
+  database or the server.
+- **connections**: the same for pinned connections. In the application's own transactions, as around
+  ` + "`Fence`" + `, it is what the application makes of it.
 - **checked**: ` + "`Open`" + ` refuses a value that cannot work, and names the cure.
 - **none**: it changes no meaning, for the reason given.
 - **unflipped**: the test leaves it alone, for the reason given.
