@@ -21,7 +21,7 @@
 // # Waiting
 //
 // One waiter of each semaphore asks for slots, and all others wait behind it for the lock
-// "semaphore/NAME/turn", in the order that the client gives: by ticket in a Fair client. A release
+// "semaphore/NAME/queue", in the order that the client gives: by ticket in a Fair client. A release
 // in the same process wakes the one at once, and so does a release in another process where the
 // database tells of it, as it does of locks. Otherwise the waiter finds it by asking, every 10 ms
 // at first, and every 250 ms, a third more or less, in the end.

@@ -62,7 +62,7 @@ func InOrder() Option {
 // New returns the semaphore of that name. It asks the database for nothing: the first call makes
 // the semaphore with this limit, or finds that another is in force. Its error is rowlock.ErrConfig
 // for a client or an option that is nil and a limit that is not 1 to Max, and rowlock.ErrInvalidKey
-// for a name that is empty or has more than 240 bytes.
+// for a name that is empty or has more than 239 bytes.
 func New(locks *rowlock.Client, name string, limit int, opts ...Option) (*Semaphore, error) {
 	if locks == nil {
 		return nil, fmt.Errorf("%w: semaphore.New of %.40q: the client is nil", rowlock.ErrConfig, name)

@@ -237,7 +237,7 @@ func TestAPermitOfAnotherSemaphoreIsNotReleased(t *testing.T) {
 func TestBadInputIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	bubble(t, func(t *testing.T, s *clienttest.Script) {
 		c := clienttest.Client(t, s, nil)
-		long := strings.Repeat("n", 240)
+		long := strings.Repeat("n", 239)
 		for name, limit := range map[string]int{"a": 0, "b": -1, "c": 513} {
 			_, err := semaphore.New(c, name, limit)
 			clienttest.WantIs(t, "New", err, rowlock.ErrConfig)
