@@ -64,7 +64,7 @@ func (r *rig) share(key string) lease.Lease {
 	return lease.Lease{Key: key, Owner: owner, Token: a.Token, Shared: true}
 }
 
-// reader group takes a key that must be free, and makes it a reader group of one.
+// group takes a key that must be free, and makes it a reader group of one.
 func (r *rig) group(key string) lease.Lease {
 	r.Helper()
 	l := r.take(key)

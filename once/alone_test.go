@@ -49,7 +49,7 @@ func found(t *testing.T, on connection, query string, args ...any) (out []string
 	return out, rows.Err()
 }
 
-// pinned connection is a pool or a transaction.
+// connection is a pool or a transaction.
 type connection interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }

@@ -31,8 +31,8 @@ func commit(ctx context.Context, s *conn.Session, releases bool, f func() error)
 	if !releases || !s.Relaxed {
 		return f()
 	}
-	// If one of the settings fails, the pinned connection drops the connection, because a grant would
-	// not be durable on it. The first may have been made although it failed: the driver returns the
+	// If one of the settings fails, the connection is dropped, because a grant would not be durable
+	// on it. The first may have been made although it failed: the driver returns the
 	// error of a ctx that ends meanwhile.
 	if _, err := s.Conn().ExecContext(ctx, `PRAGMA synchronous = NORMAL`); err != nil {
 		return conn.Unsettled{Err: err}

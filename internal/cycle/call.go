@@ -81,7 +81,7 @@ type recording struct {
 	unsure bool          // the last record was not acknowledged, and may come late
 	before []named       // its former names, whose records may not have expired
 	tries  int           // first records, of one name each
-	// unknown says that some record was not acknowledged.
+	// uncertain says that some record was not acknowledged.
 	uncertain bool
 }
 

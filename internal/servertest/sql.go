@@ -97,7 +97,7 @@ func (s *Scene) Ledger() (table string) {
 	return table
 }
 
-// Session is a pinned connection's connection in the test's hands.
+// Session is a pinned connection in the test's hands.
 func (s *Scene) Session(d *sqlstore.Dialect, pinned *sql.Conn) *conn.Session {
 	s.Helper()
 	session := conn.NewSession(pinned)

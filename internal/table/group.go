@@ -11,7 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// reader group is what a look says of a key that a reader group holds.
+// group is what a look says of a key that a reader group holds.
 type group struct {
 	members   int
 	remaining time.Duration
@@ -19,7 +19,7 @@ type group struct {
 	refuses   bool
 }
 
-// reader groups looks at those of keys that a reader group holds. It writes nothing.
+// groups looks at those of keys that a reader group holds. It writes nothing.
 func (s *Store) groups(ctx context.Context, keys []string) (map[string]group, error) {
 	return ask(ctx, s.engine, about{conn.Acquire, "look at the members of", keys[0]},
 		func(ctx context.Context, session *conn.Session) (map[string]group, error) {

@@ -39,7 +39,7 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (
 	return out, only(out, func(a lease.Acquired) error { return a.Err })
 }
 
-// granted is the answer to a request. unknown says that an earlier try of it had an unknown
+// granted is the answer to a request. uncertain says that an earlier try of it had an unknown
 // outcome.
 func granted(a lease.Acquired, uncertain bool, err error) lease.Acquired {
 	if err != nil && (!errors.Is(err, sqlstore.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)) {

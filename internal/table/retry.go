@@ -53,7 +53,7 @@ const (
 
 // conclude runs an op, which may have begun, until its outcome is known, if it can be. It retries
 // what was certainly not applied, and also what may have been, because every operation is
-// idempotent per owner: a repeated acquire finds its own row, and confirms it. unknown says that
+// idempotent per owner: a repeated acquire finds its own row, and confirms it. uncertain says that
 // an earlier try had an unknown outcome. It is all that knows of retries and of unknown outcomes of
 // one operation: below it, each op is sent once.
 func (e *engine) conclude(ctx context.Context, verb, key string, op *op) (

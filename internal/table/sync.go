@@ -10,8 +10,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// synchronous checks each session of a pinned connection when it connects. After a failover a
-// pinned connection has a new connection, so that no statement has to ask again.
+// synchronous checks each session of a pinned connection when it is made. After a failover that is
+// a new one, so that no statement has to ask again.
 type synchronous struct {
 	d     *sqlstore.Dialect
 	first sync.Once

@@ -193,7 +193,7 @@ func (w *writer) waiters() {
 	w.must(w.store.Register(w.Context(), owner("process"), "", []string{"held", "fair"}, ever))
 }
 
-// reader group leaves a key that two members share, and the intent of a caller that waits for it.
+// group leaves a key that two members share, and the intent of a caller that waits for it.
 func (w *writer) group() {
 	l := w.hold("shared", ever)
 	made, err := w.store.Downgrade(w.Context(), []lease.RenewRequest{{Lease: l, TTL: ever}})

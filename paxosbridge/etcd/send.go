@@ -89,7 +89,7 @@ func judge(err error, left bool) class {
 }
 
 // write tries until the outcome is known. It may repeat the request, because every request is
-// idempotent: a repeated acquire finds its own lease. unknown says that an earlier try had an
+// idempotent: a repeated acquire finds its own lease. uncertain says that an earlier try had an
 // unknown outcome.
 func (c *Cluster) write(
 	ctx context.Context, verb, key string, try func(ctx context.Context) error,

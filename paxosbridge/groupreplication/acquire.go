@@ -54,7 +54,7 @@ func (c *Cluster) acquire(ctx context.Context, r lease.AcquireRequest) lease.Acq
 }
 
 // write runs a sequence that changes a record, after a look at the group. It repeats the sequence
-// until the outcome is known. unknown says that an earlier try had an unknown outcome.
+// until the outcome is known. uncertain says that an earlier try had an unknown outcome.
 func (c *Cluster) write(
 	ctx context.Context, verb, key string,
 	do func(ctx context.Context, s *conn.Session, uncertain bool) error,

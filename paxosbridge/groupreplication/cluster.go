@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// pinned connections is the default number of connections. Each has one commit under way, which
+	// connections is the default number of connections. Each has one commit under way, which
 	// takes a round of consensus.
 	connections = 8
 	// timeout is the default bound of one statement.

@@ -37,13 +37,13 @@ func refused(err error) error {
 
 // conformer is one short conformance.
 type conformer struct {
-	ctx         context.Context
-	db          *sql.DB // whose sessions have the settings
-	seen        *testdb.Env
-	e           *testdb.Env
-	c           *rowlock.Client // on db
-	rival       *rowlock.Client // on e's own pool
-	connections bool            // leave out the application's own transactions
+	ctx        context.Context
+	db         *sql.DB // whose sessions have the settings
+	seen       *testdb.Env
+	e          *testdb.Env
+	c          *rowlock.Client // on db
+	rival      *rowlock.Client // on e's own pool
+	withoutOwn bool            // leave out the application's own transactions
 }
 
 // odd is a key with what literals and arrays might read as something else.
@@ -62,7 +62,7 @@ func Conform(ctx context.Context, db *sql.DB, seen, clean *testdb.Env) error {
 // ConformPinned is Conform without the application's own transactions, which have whatever settings
 // the application gives them.
 func ConformPinned(ctx context.Context, db *sql.DB, seen, clean *testdb.Env) error {
-	return (&conformer{ctx: ctx, db: db, seen: seen, e: clean, connections: true}).run()
+	return (&conformer{ctx: ctx, db: db, seen: seen, e: clean, withoutOwn: true}).run()
 }
 
 func (f *conformer) run() error {
@@ -113,7 +113,7 @@ type step struct {
 
 func (f *conformer) steps(all ...step) error {
 	for _, s := range all {
-		if f.connections && slices.Contains(own, s.name) {
+		if f.withoutOwn && slices.Contains(own, s.name) {
 			continue
 		}
 		if err := s.do(); err != nil {
