@@ -26,8 +26,11 @@ func leftWith(t *testing.T, end func(*Transaction), f func(t *testing.T, c, ops 
 	}
 }
 
+// wantEnds waits first: an end that a renewal finds is counted after the contexts have ended, and
+// Unlock does not wait for it.
 func wantEnds(t *testing.T, c *rowlock.Client, lost, released int64) {
 	t.Helper()
+	synctest.Wait()
 	if n := c.Stats(); n.Lost != lost || n.Released != released {
 		t.Errorf("%d lost and %d released, want %d and %d", n.Lost, n.Released, lost, released)
 	}

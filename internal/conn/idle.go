@@ -24,7 +24,7 @@ func (s *Set[T]) free(k Kind, open bool) *pinned[T] {
 	best := -1
 	for i, p := range s.idle {
 		switch {
-		case !p.takes(k) || open && p.session == nil:
+		case k == Acquire && p.keeper || open && p.session == nil:
 		case best < 0 || p.session != nil && !(k == Renew && s.idle[best].warmKeeper()):
 			best = i
 		}
