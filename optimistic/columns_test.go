@@ -11,13 +11,13 @@ import (
 // A column that is NULL is a nil pointer, and is NULL again after an update that does not mean it,
 // or does not write it at all.
 func TestANilPointerIsNULLAndStaysIt(t *testing.T) {
-	type QueuePosition struct {
+	type Place struct {
 		City *string `db:"city"`
 	}
 	type person struct {
 		ID    int64   `db:"id"`
 		Email *string `db:"email"`
-		*QueuePosition
+		*Place
 		Version int64 `db:"version"`
 	}
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {

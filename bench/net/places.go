@@ -34,13 +34,13 @@ func (all scenes) of(source string) (found scene) {
 
 // places are where to go from each distance, and what makes scenes of the addresses that they have
 // got.
-func (s settings) places() (all []far.QueuePosition, seen func(at []string) scenes, err error) {
+func (s settings) places() (all []far.Place, seen func(at []string) scenes, err error) {
 	var makers []func(at []string) scene
 	redis := os.Getenv("ROWLOCK_TEST_REDIS")
 	add := func(driver, source string, delay time.Duration) (through func([]string) string, err error) {
 		address, with, err := split(driver, source)
 		i := len(all)
-		all = append(all, far.QueuePosition{Address: address, Delay: delay})
+		all = append(all, far.Place{Address: address, Delay: delay})
 		return func(at []string) string { return with(at[i]) }, err
 	}
 	for _, delay := range s.delays {

@@ -14,7 +14,7 @@ import (
 // job is what a process that this one has started is told first: it is the network, or one of two
 // that hand a key over.
 type job struct {
-	Far    []far.QueuePosition
+	Far    []far.Place
 	Holder *holder
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Place is a server and how far away it shall be, each way.
-type QueuePosition struct {
+type Place struct {
 	Address string
 	Delay   time.Duration
 }
@@ -46,7 +46,7 @@ func Open(ctx context.Context, job any) (*Network, error) {
 func (n *Network) Close() error { return n.team.End() }
 
 // listen opens a port for each place.
-func listen(places []QueuePosition) (all []net.Listener, at []string, err error) {
+func listen(places []Place) (all []net.Listener, at []string, err error) {
 	for range places {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -36,7 +36,7 @@ func from(t *testing.T, address string) net.Conn {
 	in, parent := io.Pipe()
 	heard, out := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- Serve([]QueuePosition{{address, away}}, in, out) }()
+	go func() { ended <- Serve([]Place{{address, away}}, in, out) }()
 	t.Cleanup(func() {
 		_ = parent.Close()
 		if err := <-ended; err != nil {

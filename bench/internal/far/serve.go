@@ -12,7 +12,7 @@ const sleepers = 64
 
 // Serve is the process's life: it answers with the addresses of the places, and returns when its
 // parent has closed in.
-func Serve(places []QueuePosition, in io.Reader, out io.Writer) error {
+func Serve(places []Place, in io.Reader, out io.Writer) error {
 	runtime.GOMAXPROCS(sleepers)
 	all, at, err := listen(places)
 	for i, l := range all {
@@ -28,7 +28,7 @@ func Serve(places []QueuePosition, in io.Reader, out io.Writer) error {
 	return err
 }
 
-func accept(l net.Listener, p QueuePosition) {
+func accept(l net.Listener, p Place) {
 	for {
 		client, err := l.Accept()
 		if err != nil {
