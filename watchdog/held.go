@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"context"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -33,40 +32,32 @@ type Held struct {
 	// Quiet leaves the lease out of Config.Renewed.
 	Quiet bool
 
+	flying  bool  // a renewal of it is under way, or waits for another to end
+	leaving bool  // the holder's own transaction may have released the lease: see Watchdog.InTx
+	place   int32 // in the watchdog's queue, from 1; 0 if not watched
 	timing
-	inTx
 	idle  *idle // nil: no limit
 	guard *Held // is watched in place of this one, which is paused; else nil
 }
 
-// timing is until when a lease is trusted, and where it stands in the watchdog's queue.
+// timing is until when a lease is trusted, and what comes before.
 type timing struct {
-	deadline time.Time
-	due      time.Time // of the next renewal
-	at       time.Time // of the next event: the heap's order
-	place    int32     // in the heap, from 1; 0 if not watched
-	flying   bool      // a renewal of it is under way, or waits for another to end
+	deadline time.Duration // as all of them after began
+	due      time.Duration // of the next renewal
+	at       time.Duration // of the next event: the heap's order
+	fenced   time.Duration // when the holder last fenced; 0 if a renewal found the row unlocked since
 }
 
 // watched reports whether the lease is in a queue.
-func (t *timing) watched() bool { return t.place > 0 }
-
-// inTx is what the holder's own transactions may have done to the row: see Watchdog.InTx.
-type inTx struct {
-	fenced  time.Time // when the holder last fenced; zero if a renewal found the row unlocked since
-	leaving bool
-}
-
-// never is far enough away for an event that must not come.
-const never = 100 * 365 * 24 * time.Hour
+func (h *Held) watched() bool { return h.place > 0 }
 
 // trust sets the deadline for a request that was sent at that moment and came back granted or
 // extended.
 func (h *Held) trust(sent time.Time) {
-	h.deadline = sent.Add(h.TTL - h.Margin)
-	h.due = sent.Add(never)
-	if h.Every > 0 {
-		h.due = sent.Add(h.Every - rand.N(h.Every/10+1)) // not all at once after a restart
+	h.deadline = sent.Sub(began) + min(h.TTL-h.Margin, never)
+	h.due = never
+	if h.Every > 0 { // not all at once after a restart
+		h.due = sent.Sub(began) + min(h.Every, never) - rand.N(h.Every/10+1)
 	}
 	h.schedule()
 }
@@ -76,13 +67,8 @@ func (h *Held) trust(sent time.Time) {
 // committed, whichever is later. The store's clock may have run ahead by late since the request was
 // sent.
 func (h *Held) extendFenced(sent time.Time, remaining, late time.Duration) {
-	until := sent.Add(h.Margin)
-	if committed := sent.Add(min(remaining, h.TTL) - h.Margin - max(late, 0)); committed.After(until) {
-		until = committed
-	}
-	if until.After(h.deadline) {
-		h.deadline = until
-	}
+	committed := min(remaining, h.TTL) - h.Margin - max(late, 0)
+	h.deadline = max(h.deadline, sent.Sub(began)+max(h.Margin, committed))
 }
 
 // advance moves the deadline forward if the store's clock ran ahead by more than half the margin,
@@ -91,9 +77,9 @@ func (h *Held) advance(ahead time.Duration, now time.Time) bool {
 	if ahead <= h.Margin/2 {
 		return false
 	}
-	h.deadline = h.deadline.Add(-ahead)
+	h.deadline -= ahead
 	if h.Every > 0 && !h.flying {
-		h.due = earliest(h.due, now)
+		h.due = min(h.due, now.Sub(began))
 	}
 	h.schedule()
 	return true
@@ -104,7 +90,7 @@ func (h *Held) retry(now time.Time) {
 	if h.Every == 0 || h.flying {
 		return
 	}
-	h.due = now.Add(h.pause(now))
+	h.due = now.Sub(began) + h.pause(now)
 	h.schedule()
 }
 
@@ -113,10 +99,10 @@ func (h *Held) retry(now time.Time) {
 // store that recovers just in time.
 func (h *Held) pause(now time.Time) time.Duration {
 	step := h.TTL / 10
-	if !h.fenced.IsZero() {
+	if h.fenced != 0 {
 		step = max(min(step, h.Margin/4), time.Millisecond)
 	}
-	left := h.deadline.Sub(now) - h.TTL/40
+	left := h.deadline - now.Sub(began) - h.TTL/40
 	if left <= 0 {
 		return step
 	}
@@ -124,29 +110,19 @@ func (h *Held) pause(now time.Time) time.Duration {
 }
 
 func (h *Held) schedule() {
-	h.at = h.deadline
-	if h.due.Before(h.at) {
-		h.at = h.due
-	}
+	h.at = min(h.deadline, h.due)
 	if !h.Until.IsZero() {
-		h.at = earliest(h.at, h.Until)
+		h.at = min(h.at, h.Until.Sub(began))
 	}
 	if h.idle != nil {
-		h.at = earliest(h.at, h.idle.end())
+		h.at = min(h.at, h.idle.end().Sub(began))
 	}
-}
-
-func earliest(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // delay is how much later than was due a renewal was sent, if that is more than a quarter of Every:
 // counted from the request that the deadline counts from.
 func (h *Held) delay(sent time.Time) time.Duration {
-	since := sent.Sub(h.deadline) + h.TTL - h.Margin
+	since := sent.Sub(began) - h.deadline + h.TTL - h.Margin
 	if h.Quiet || h.Every == 0 || since <= h.Every+h.Every/4 {
 		return 0
 	}
@@ -162,7 +138,7 @@ type delayed struct {
 // over returns why the lease is over at now, or nil.
 func (h *Held) over(now time.Time) error {
 	switch {
-	case !now.Before(h.deadline):
+	case now.Sub(began) >= h.deadline:
 		return lease.ErrLost
 	case !h.Until.IsZero() && !now.Before(h.Until):
 		return lease.ErrMaxHold
@@ -180,7 +156,7 @@ func (h *Held) putOff() bool {
 	}
 	was := h.at
 	h.schedule()
-	return h.at.After(was)
+	return h.at > was
 }
 
 // ending is a lease that is over, and the cause. Its End is called after the mutex is unlocked.
@@ -196,7 +172,7 @@ func (q *queue) remove(h *Held) { heap.Remove(q, int(h.place-1)) }
 func (q *queue) fix(h *Held)    { heap.Fix(q, int(h.place-1)) }
 
 func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
+func (q queue) Less(i, j int) bool { return q[i].at < q[j].at }
 
 func (q queue) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
@@ -216,41 +192,4 @@ func (q *queue) Pop() any {
 	*q = (*q)[:last]
 	h.place = 0
 	return h
-}
-
-// urgent is a heap of leases that are due, by their deadlines. In the order in which they came due,
-// a short lease would end behind many long ones that have time.
-type urgent []due
-
-// due is a lease with its deadline when it came due: in a heap, a lease must not change its place.
-type due struct {
-	h  *Held
-	by time.Time
-}
-
-// reorder orders the heap anew after deadlines have changed.
-func (u urgent) reorder() {
-	for i := range u {
-		u[i].by = u[i].h.deadline
-	}
-	heap.Init(&u)
-}
-
-// remove removes a lease that may be in the heap.
-func (u *urgent) remove(h *Held) {
-	*u = slices.DeleteFunc(*u, func(d due) bool { return d.h == h })
-	heap.Init(u)
-}
-
-func (u urgent) Len() int           { return len(u) }
-func (u urgent) Less(i, j int) bool { return u[i].by.Before(u[j].by) }
-func (u urgent) Swap(i, j int)      { u[i], u[j] = u[j], u[i] }
-func (u *urgent) Push(x any)        { *u = append(*u, x.(due)) }
-
-func (u *urgent) Pop() any {
-	last := len(*u) - 1
-	x := (*u)[last]
-	(*u)[last] = due{}
-	*u = (*u)[:last]
-	return x
 }

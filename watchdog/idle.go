@@ -26,7 +26,7 @@ func (d *Watchdog) MaxIdle(h *Held, most time.Duration) {
 		h.schedule()
 		d.queue.fix(h)
 	}
-	sooner := h.at.Before(d.wakes)
+	sooner := h.at < d.wakes
 	d.mu.Unlock()
 	if sooner {
 		d.nudge()

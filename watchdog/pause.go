@@ -3,6 +3,7 @@ package watchdog
 import (
 	"container/heap"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -19,9 +20,10 @@ func (d *Watchdog) Pause(h *Held) bool {
 		return false
 	}
 	d.queue.remove(h)
-	d.ready.remove(h) // or it would be ready twice after Resume
+	// Or it would be ready twice after Resume.
+	d.ready = slices.DeleteFunc(d.ready, func(due *Held) bool { return due == h })
 	guard := *h
-	guard.Every, guard.flying, guard.due = 0, false, h.deadline.Add(never)
+	guard.Every, guard.flying, guard.due = 0, false, never
 	guard.schedule()
 	h.guard = &guard
 	heap.Push(&d.queue, h.guard)
@@ -43,10 +45,10 @@ func (d *Watchdog) Resume(h *Held, shared bool, sent time.Time) error {
 	}
 	d.queue.remove(guard)
 	now := time.Now()
-	h.deadline, h.flying, h.due = guard.deadline, false, now.Add(never)
+	h.deadline, h.flying, h.due = guard.deadline, false, never
 	if !shared {
 		if h.Every > 0 {
-			h.due = now
+			h.due = now.Sub(began)
 		}
 		h.schedule()
 		heap.Push(&d.queue, h)

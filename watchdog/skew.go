@@ -68,7 +68,6 @@ func (d *Watchdog) adjust(sent, received time.Time, answers []lease.Renewed) (ah
 		return 0
 	}
 	heap.Init(&d.queue)
-	d.ready.reorder()
 	return ahead
 }
 

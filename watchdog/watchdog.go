@@ -59,9 +59,9 @@ type Watchdog struct {
 // schedule is what the loop does next.
 type schedule struct {
 	queue    queue
-	ready    urgent    // due, waiting for a renewal to end
-	parallel int       // renewals under way
-	wakes    time.Time // when the loop wakes by itself; zero before its first look
+	ready    []*Held       // due, waiting for a renewal to end
+	parallel int           // renewals under way
+	wakes    time.Duration // when the loop wakes by itself; 0 before its first look
 }
 
 // New returns a Watchdog that renews at store. Its goroutine runs until Stop.
@@ -90,7 +90,7 @@ func (d *Watchdog) Keep(h *Held, sent time.Time) error {
 		return err
 	}
 	heap.Push(&d.queue, h)
-	sooner := h.at.Before(d.wakes) // waking a thread would cost more than the rest of a short lock
+	sooner := h.at < d.wakes // waking a thread would cost more than the rest of a short lock
 	d.mu.Unlock()
 	if sooner {
 		d.nudge()
@@ -104,10 +104,8 @@ func (d *Watchdog) Keep(h *Held, sent time.Time) error {
 func (d *Watchdog) Drop(h *Held) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	watched := h
-	if h.guard != nil {
-		watched, h.guard = h.guard, nil
-	}
+	watched := cmp.Or(h.guard, h)
+	h.guard = nil
 	if watched.place == 0 {
 		return false
 	}
@@ -120,8 +118,8 @@ func (d *Watchdog) Drop(h *Held) bool {
 // transaction of Leaving was rolled back: until that had ended, the row was locked.
 func (d *Watchdog) Fenced(h *Held, sent time.Time) {
 	d.mu.Lock()
-	h.leaving = h.leaving && sent.Before(h.fenced)
-	h.fenced = time.Now()
+	h.leaving = h.leaving && sent.Sub(began) < h.fenced
+	h.fenced = time.Since(began)
 	d.mu.Unlock()
 }
 
@@ -130,7 +128,7 @@ func (d *Watchdog) Fenced(h *Held, sent time.Time) {
 // was rolled back.
 func (d *Watchdog) Leaving(h *Held) {
 	d.mu.Lock()
-	h.fenced, h.leaving = time.Now(), true
+	h.fenced, h.leaving = time.Since(began), true
 	if h.watched() {
 		h.retry(time.Now())
 		d.queue.fix(h)
@@ -145,17 +143,14 @@ func (d *Watchdog) Leaving(h *Held) {
 func (d *Watchdog) InTx(h *Held) (fenced, left bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return !h.fenced.IsZero(), h.leaving
+	return h.fenced != 0, h.leaving
 }
 
 // Deadline returns until when h is trusted unless it is renewed.
 func (d *Watchdog) Deadline(h *Held) time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if h.guard != nil {
-		return h.guard.deadline
-	}
-	return h.deadline
+	return momentOf(cmp.Or(h.guard, h).deadline)
 }
 
 // Stop ends all renewals and returns when every goroutine has ended. It does not end the leases
@@ -217,7 +212,7 @@ func (s *schedule) takeOver(now time.Time) (ended []ending) {
 	for len(s.queue) > 0 {
 		h := s.queue[0]
 		cause := h.over(now)
-		if cause == nil && !h.at.After(now) && h.putOff() {
+		if cause == nil && h.at <= now.Sub(began) && h.putOff() {
 			s.queue.fix(h)
 			continue
 		}
@@ -238,14 +233,15 @@ func (d *Watchdog) gather(now time.Time) {
 	early := time.Duration(0)
 	for len(d.queue) > 0 {
 		h := d.queue[0]
-		if h.flying || h.due.Add(-early).After(now) || h.due.After(now) && len(d.ready)%d.cfg.Batch == 0 {
+		wait := h.due - now.Sub(began)
+		if h.flying || wait > early || wait > 0 && len(d.ready)%d.cfg.Batch == 0 {
 			return
 		}
 		h.flying = true
-		h.due = now.Add(never)
+		h.due = never
 		h.schedule()
 		d.queue.fix(h)
-		heap.Push(&d.ready, due{h, h.deadline})
+		d.ready = append(d.ready, h)
 		early = h.Every / 10
 	}
 }
@@ -253,42 +249,40 @@ func (d *Watchdog) gather(now time.Time) {
 // takeBatch returns the leases of the next renewal, those that end first, and the last of their
 // deadlines, when it has become pointless. It returns nil if no lease is ready or enough renewals
 // are under way.
-func (d *Watchdog) takeBatch() (batch []*Held, until time.Time) {
+func (d *Watchdog) takeBatch() (batch []*Held, until time.Duration) {
 	if d.parallel >= d.cfg.Parallel {
 		return nil, until
 	}
-	for len(d.ready) > 0 && len(batch) < d.cfg.Batch {
-		h := heap.Pop(&d.ready).(due).h
-		if !h.watched() {
-			continue // dropped, or ended
-		}
-		batch = append(batch, h)
-		if h.deadline.After(until) {
-			until = h.deadline
-		}
+	over := func(h *Held) bool { return !h.watched() }
+	d.ready = slices.DeleteFunc(d.ready, over)
+	n := min(len(d.ready), d.cfg.Batch)
+	if n == 0 {
+		return nil, 0
 	}
-	if batch != nil {
-		d.parallel++
-	}
+	// As they came due, a short lease would end behind many long ones that have time.
+	slices.SortFunc(d.ready, func(a, b *Held) int { return cmp.Compare(a.deadline, b.deadline) })
+	batch, until = slices.Clone(d.ready[:n]), d.ready[n-1].deadline
+	d.ready = slices.Delete(d.ready, 0, n)
+	d.parallel++
 	return batch, until
 }
 
 // sleep sets when the loop wakes, and never puts that off: after a lock held for a moment the alarm
 // stays and once finds nothing to do; the next lock need not set it again.
 func (s *schedule) sleep(now time.Time) time.Duration {
-	next := now.Add(never)
+	next := never
 	if len(s.queue) > 0 {
 		next = s.queue[0].at
 	}
-	if !s.wakes.After(now) || next.Before(s.wakes) {
+	if s.wakes <= now.Sub(began) || next < s.wakes {
 		s.wakes = next
 	}
-	return max(s.wakes.Sub(now), 1)
+	return max(s.wakes-now.Sub(began), 1)
 }
 
 // renew sends one renewal and applies its answers. It ends when all its leases are over, because a
 // network that swallows requests must not block all renewals forever.
-func (d *Watchdog) renew(batch []*Held, until time.Time) {
+func (d *Watchdog) renew(batch []*Held, until time.Duration) {
 	d.mu.Lock() // or Resume would change a lease meanwhile
 	// One order for all renewals, so that none deadlocks with another.
 	slices.SortFunc(batch, func(a, b *Held) int { return cmp.Compare(a.Key, b.Key) })
@@ -297,7 +291,7 @@ func (d *Watchdog) renew(batch []*Held, until time.Time) {
 		reqs[i] = lease.RenewRequest{Lease: h.Lease, TTL: h.TTL}
 	}
 	d.mu.Unlock()
-	ctx, cancel := context.WithDeadline(d.ctx, until)
+	ctx, cancel := context.WithDeadline(d.ctx, momentOf(until))
 	defer cancel()
 	sent := time.Now()
 	answers := adapter.Renew(ctx, d.store, reqs)
@@ -395,15 +389,15 @@ func (d *Watchdog) apply(
 func (h *Held) answer(a lease.Renewed, late time.Duration, sent, now time.Time) error {
 	switch o := a.Outcome; {
 	case o == lease.Extended:
-		if sent.After(h.fenced) {
-			h.fenced, h.leaving = time.Time{}, false // unlocked: the holder's transaction has ended
+		if sent.Sub(began) > h.fenced {
+			h.fenced, h.leaving = 0, false // unlocked: the holder's transaction has ended
 		}
 		h.trust(sent)
 		if h.leaving { // sent before Leaving was called: only the next one shows a rollback
 			h.retry(now)
 		}
 	case o == lease.Busy:
-		if !h.fenced.IsZero() {
+		if h.fenced != 0 {
 			h.extendFenced(sent, a.Remaining, late)
 		}
 		h.retry(now)
