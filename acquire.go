@@ -311,27 +311,25 @@ func (c *Client) elect(key, note string) reaper.Elect {
 
 // newHold makes a hold of grant i.
 func newHold(ctx context.Context, k *keeper, g queue.Grants, i int, r *request) *hold {
-	h := &hold{k: k, since: g.Sent, state: state{handles: 1}}
+	h := &hold{k: k, asked: g.Sent.Sub(k.began), state: state{handles: 1}}
 	if k.cfg.Hooks.Acquired != nil {
 		h.endHook = new(func())
 	}
 	answer := &g.Each[i].Answer
 	h.terms = terms{
-		maxIdle: r.maxIdle, space: r.space, note: r.Want.Note, uncertain: answer.Unknown,
-		slot: r.Within != nil, slotOf: answer.Generation,
+		space: r.space, note: r.Want.Note, uncertain: answer.Unknown, slot: r.Within != nil,
+		extras: &noExtras,
 	}
-	if r.minHold > 0 {
-		h.minHold, h.late = r.minHold, time.Since(g.Sent)
+	if h.slot || k.cfg.Debug || r.minHold > 0 || r.maxIdle > 0 {
+		h.extras = &extras{
+			minHold: r.minHold, late: time.Since(g.Sent), maxIdle: r.maxIdle, slotOf: answer.Generation,
+		}
 	}
 	if k.cfg.Debug {
 		h.taken = make([]uintptr, 32)
 		h.taken = h.taken[:runtime.Callers(2, h.taken)]
 	}
-	h.ctx = chain{held: h, up: chainOf(ctx)}
-	if ctx.Done() != nil {
-		ctx = context.WithoutCancel(ctx) // the lock must not end with the call that happened to get it
-	}
-	h.ctx.Context, h.cancel = context.WithCancelCause(ctx)
+	h.ctx.chain = chain{Context: ctx, held: h, up: chainOf(ctx)}
 	h.lease = watchdog.Held{
 		Lease: g.Lease(i), TTL: r.Want.TTL, Margin: r.margin, Every: r.every, End: h.ended,
 		Context: &h.ctx, Quiet: r.Want.Quiet,

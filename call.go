@@ -161,7 +161,7 @@ func (h *hold) differs(r *request) error {
 	}
 	maxHold := time.Duration(0)
 	if !h.lease.Until.IsZero() {
-		maxHold = h.lease.Until.Sub(h.since)
+		maxHold = h.lease.Until.Sub(h.since())
 	}
 	for _, o := range [...]struct {
 		given       given

@@ -83,7 +83,7 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
 	}
 	c := &Client{core: &core{owned: owned, gone: make(chan struct{})}}
-	c.hooks = tell.With(cfg.Logger)
+	c.began, c.hooks = time.Now(), tell.With(cfg.Logger)
 	cfg.Hooks = cfg.Hooks.apart(c.hooks)
 	c.ends = cfg.Hooks.released(c.hooks)
 	c.cfg, c.store, c.unnoted = cfg, able, lease.StoredNote(cfg.Identity, "")

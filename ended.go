@@ -33,7 +33,9 @@ func (h *hold) endWith(cause error, e event) bool {
 func (h *hold) cut(cause error) {
 	h.cause = cause
 	h.k.dog.Drop(&h.lease)
-	h.cancel(cause)
+	if h.ctx.made.Load() {
+		h.ctx.cancel(cause)
+	}
 	for n := range h.nested {
 		n.cancel(cause)
 	}
@@ -172,7 +174,7 @@ func (h *hold) released(caller context.Context) {
 		return
 	}
 	now := time.Now()
-	held := now.Sub(h.since)
+	held := now.Sub(h.since())
 	l := h.id()
 	h.k.trace.Released(&l, h.note, now, held)
 	if ctx, hooks := h.told(caller); hooks.Released != nil {
@@ -188,7 +190,7 @@ func (h *hold) lost(cause error) {
 	h.k.counts.lost.Add(1)
 	l := h.id()
 	h.k.events.Lost(l, lease.StoredNote(h.k.cfg.Identity, ""))
-	h.k.trace.Lost(&l, h.note, time.Since(h.since), cause)
+	h.k.trace.Lost(&l, h.note, time.Since(h.since()), cause)
 	h.k.cfg.Logger.LogAttrs(&h.ctx, slog.LevelWarn, "rowlock: lock ended",
 		slog.String("key", h.lease.Key), slog.Any("token", h.lease.Token), slog.Any("cause", cause))
 	h.afterAcquired(func() {
@@ -224,7 +226,7 @@ func (h *hold) afterAcquired(hook func()) {
 
 // leaked tells of a lock that was forgotten.
 func (h *hold) leaked() {
-	age := time.Since(h.since)
+	age := time.Since(h.since())
 	h.k.counts.leaks.Add(1)
 	h.k.cfg.Logger.LogAttrs(&h.ctx, slog.LevelWarn,
 		"rowlock: a lock was forgotten: its handle is garbage, and Unlock was not called; releasing it",

@@ -30,27 +30,31 @@ import (
 type hold struct {
 	k     *keeper
 	lease watchdog.Held
-	// ctx is that of the first handle. It ends with that or with the hold, and knows it: see chain.
-	ctx    chain
-	cancel context.CancelCauseFunc
-	since  time.Time
-	taken  []uintptr // the calls that took it, with Config.Debug
+	ctx   ownCtx
+	asked time.Duration // after the keeper began: a time.Time would make every lock larger
 	terms
 	state
 }
 
 // terms are those on which a key was granted.
 type terms struct {
+	space     *tenant.Space
+	note      string // as it is stored
+	uncertain bool   // a copy of the granting request may still be under way at the server
+	slot      bool   // of a limit
+	*extras
+}
+
+// extras are what few locks have, and are not made for the others.
+type extras struct {
 	// minHold counts from the grant, which may have come just before the answer: late after since.
-	// Times would make every lock larger.
 	minHold, late time.Duration
 	maxIdle       time.Duration
-	space         *tenant.Space
-	note          string // as it is stored
-	slot          bool   // of a limit
-	slotOf        int64  // the generation of its limit, or 0
-	uncertain     bool   // a copy of the granting request may still be under way at the server
+	slotOf        int64     // the generation of its limit, or 0
+	taken         []uintptr // the calls that took it, with Config.Debug
 }
+
+var noExtras extras // of the others; it is not changed
 
 // id is the lease, which Downgrade changes.
 func (h *hold) id() lease.Lease {
@@ -59,8 +63,11 @@ func (h *hold) id() lease.Lease {
 	return h.lease.Lease
 }
 
+// since is when the request was sent that was granted.
+func (h *hold) since() time.Time { return h.k.began.Add(h.asked) }
+
 // rest is how long the key must still stay locked because of MinHold.
-func (h *hold) rest() time.Duration { return h.minHold + h.late - time.Since(h.since) }
+func (h *hold) rest() time.Duration { return h.minHold + h.late - time.Since(h.since()) }
 
 // wasLeaving reports whether a transaction of the caller's may have released the lock.
 func (h *hold) wasLeaving() bool {
@@ -87,6 +94,7 @@ func (h *hold) where() string {
 // keeper is what locks need of their client: where they are kept alive, and where they are given
 // up.
 type keeper struct {
+	began   time.Time
 	cfg     Config
 	store   *adapter.Store
 	tables  any // compares equal for clients on the same tables
@@ -169,6 +177,49 @@ func (c *chain) in(tables any) iter.Seq[*hold] {
 			}
 		}
 	}
+}
+
+// ownCtx is the context of a hold's first handle. It ends with that or with the hold, and knows the
+// hold: see chain. What ends it is made when a caller first asks, because without it a lock is a
+// quarter smaller. Until then the chain has the ctx of the call that got the lock.
+type ownCtx struct {
+	chain
+	cancel context.CancelCauseFunc
+	made   atomic.Bool // the context is the one that cancel ends
+}
+
+// ending returns the context that ends.
+func (c *ownCtx) ending() context.Context {
+	if !c.made.Load() {
+		c.held.mu.Lock()
+		c.make()
+		c.held.mu.Unlock()
+	}
+	return c.Context
+}
+
+// make is for callers that have the hold's mutex. A lock must not end with the call that happened
+// to get it.
+func (c *ownCtx) make() {
+	if c.made.Load() {
+		return
+	}
+	c.Context, c.cancel = context.WithCancelCause(context.WithoutCancel(c.Context))
+	if cause := c.held.cause; cause != nil {
+		c.cancel(cause)
+	}
+	c.made.Store(true)
+}
+
+func (c *ownCtx) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (c *ownCtx) Done() <-chan struct{}       { return c.ending().Done() }
+func (c *ownCtx) Err() error                  { return c.ending().Err() }
+
+func (c *ownCtx) Value(key any) any {
+	if key == (chainKey{}) {
+		return &c.chain
+	}
+	return c.ending().Value(key)
 }
 
 // find returns the hold of key in these tables, or nil.
@@ -273,7 +324,7 @@ func (k *keeper) mine() (held []cycle.Held) {
 	defer k.mu.Unlock()
 	for h := range k.holds {
 		if !h.lease.Quiet && h.why() == nil {
-			held = append(held, cycle.Held{Lease: h.id(), Since: h.since, Taken: h.where})
+			held = append(held, cycle.Held{Lease: h.id(), Since: h.since(), Taken: h.where})
 		}
 	}
 	return held

@@ -113,14 +113,14 @@ var steps = [phases][events]struct {
 // state is what may change of a lock, under one mutex.
 type state struct {
 	mu       sync.Mutex
+	handles  int32 // that were not unlocked; the lock ends with the last
 	phase    phase
-	cause    error                // of its end; nil before
-	answered chan struct{}        // closed when the Downgrade at the store is; nil without one
-	handles  int                  // that were not unlocked; the lock ends with the last
-	nested   map[*nested]struct{} // of the handles but the first
-	tx       lease.Tx             // that last fenced the lock, if any
 	freed    bool                 // by a transaction that was committed
 	demanded bool                 // by the others of a cycle that a call above this hold has ended
+	cause    error                // of its end; nil before
+	answered chan struct{}        // closed when the Downgrade at the store is; nil without one
+	nested   map[*nested]struct{} // of the handles but the first
+	tx       lease.Tx             // that last fenced the lock, if any
 	endHook  *func()              // the hook of an end before Hooks.Acquired has returned; else nil
 }
 

@@ -77,7 +77,8 @@ func (l *Lock) close(minHold bool) (due bool, err error) {
 	case open == 0:
 		h.endWith(ErrUnlocked, onEnd)
 	case l.nested == nil:
-		h.cancel(ErrUnlocked) // the first handle's context; the lock goes on
+		h.ctx.make() // the first handle's context ends; the lock goes on
+		h.ctx.cancel(ErrUnlocked)
 	}
 	if l.nested != nil {
 		l.nested.cancel(ErrUnlocked)
@@ -100,7 +101,7 @@ func (l *Lock) close(minHold bool) (due bool, err error) {
 func (l *Lock) leak() {
 	h := l.h
 	// A bubble of testing/synctest, whose clock begins in 2000, forbids others to touch its channels.
-	if h.since.Year() < 2020 {
+	if h.since().Year() < 2020 {
 		return
 	}
 	if h.why() == nil {

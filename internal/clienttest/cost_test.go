@@ -82,7 +82,7 @@ func unkept(
 
 // The rows in memory are counted too: a client on a database needs less.
 func TestHeapPerLock(t *testing.T) {
-	const locks, most = 10_000, 1024
+	const locks, most = 10_000, 700
 	heap := func() uint64 {
 		runtime.GC()
 		runtime.GC()
