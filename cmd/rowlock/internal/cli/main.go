@@ -22,7 +22,7 @@ var help string
 
 // Main runs rowlock with arguments and returns the exit code.
 func Main(args []string) int {
-	p := &program{stderr: os.Stderr, heeded: supervise.Heeded(passed...)}
+	p := &program{stderr: os.Stderr, heeded: supervise.Heeded(supervise.Passed...)}
 	supervise.ReapOrphans()
 	root := p.root()
 	root.SetArgs(args)

@@ -19,7 +19,7 @@ type program struct {
 	verbose  bool
 	out      *listing.Output
 	stderr   io.Writer
-	heeded   []os.Signal // those of passed that were not ignored at the start
+	heeded   []os.Signal // those of supervise.Passed that were not ignored at the start
 	began    bool        // a command has begun: what fails now is no wrong usage
 }
 

@@ -175,11 +175,6 @@ func (r *runner) environment() []string {
 	return slices.DeleteFunc(all, func(v string) bool { return strings.HasPrefix(v, "ROWLOCK_DSN=") })
 }
 
-// passed are the signals that the command gets.
-var passed = []os.Signal{
-	os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
-}
-
 // follow tells the supervising process each new deadline, and returns when the command has ended:
 // with the cause of the lock's end, if that came first.
 func (r *runner) follow(ctx context.Context, command *supervise.Command, lock *rowlock.Lock) (cause error) {

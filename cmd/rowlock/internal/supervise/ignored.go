@@ -8,6 +8,11 @@ import (
 	"syscall"
 )
 
+// Passed are the signals that the command gets.
+var Passed = []os.Signal{
+	os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+}
+
 // Heeded returns the signals of all that were not ignored when the process started. To be notified
 // of one that was would undo nohup, for the command too. Call it before any signal.Notify.
 //

@@ -37,6 +37,9 @@ func (*Command) Stop() {}
 // Asks tells nothing.
 func (*Command) Asks() <-chan struct{} { return nil }
 
+// Passed end a program here.
+var Passed = []os.Signal{os.Interrupt}
+
 // Heeded returns the signals.
 func Heeded(all ...os.Signal) []os.Signal { return all }
 
