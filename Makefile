@@ -36,7 +36,7 @@ first        := ./cmd/rowlock ./paxosbridge/etcd
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick times pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-fenced bench-net bench-ways bench-shared bench-trace bench-bridge servers
+.PHONY: help test test-quick times pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-fenced bench-net bench-ways bench-shared bench-trace bench-bridge servers release-check dist
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -193,6 +193,12 @@ bench-trace: ## clients with a trace and with metrics, beside one without, as ra
 
 bench-bridge: ## what a bridge costs keys that never move, and one hot key in the table and in etcd
 	$(with_servers) go -C bench run ./bridge
+
+release-check: ## what a release of VERSION=v0.9.0 publishes, made in a copy of the last commit and tried as a stranger would, with an empty module cache
+	go run ./internal/house/release $(or $(VERSION),$(error say VERSION=v0.9.0))
+
+dist: ## rowlock for linux, darwin and windows with checksums, of the last commit as VERSION=v0.9.0, in DIST=dist
+	go run ./internal/house/release -dist $(or $(DIST),dist) $(or $(VERSION),$(error say VERSION=v0.9.0))
 
 servers: ## a shell with the servers beside it
 	$(with_servers) sh -c 'env | grep ^ROWLOCK_TEST_ | sort; exec "$${SHELL:-sh}" -i'

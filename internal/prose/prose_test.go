@@ -94,6 +94,7 @@ var clean = []string{
 	"internal/house/figures",
 	"internal/house/lockpath",
 	"internal/house/lockpath/probe",
+	"internal/house/release",
 	"internal/isnil",
 	"internal/keytext",
 	"internal/lossy",
