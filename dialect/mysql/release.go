@@ -16,12 +16,12 @@ func door(channel string) string { return channel + "_door" }
 func (d *database) Release(ctx context.Context, s *conn.Session, l lease.Lease) (
 	lease.Released, error,
 ) {
-	key, looks := []byte(l.Key), s.Heard
-	section, args := "release", []any{door(s.Channel)}
+	looks, door, key := s.Heard, any(door(s.Channel)), any([]byte(l.Key))
+	owner, token := any(conn.Bytes(l.Owner)), any(int64(l.Token))
+	section, args := "release", []any{door, key, owner, token}
 	if looks {
-		section, args = "release-awaited", append(args, key, conn.Bytes(s.Process))
+		section, args = "release-awaited", []any{door, key, conn.Bytes(s.Process), key, owner, token}
 	}
-	args = append(args, key, conn.Bytes(l.Owner), l.Token)
 	res, err := s.Exec(ctx, d.Text(section), args...)
 	if err := changed(res, err); err != nil {
 		if errors.Is(err, errNotTaken) {

@@ -17,8 +17,8 @@ func (d *database) Acquire(
 	ctx context.Context, s *conn.Session, _ sqlstore.Strategy, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
 	var a sqlstore.Answer
-	err := s.QueryRow(ctx, d.Text("look"), []any{conn.Bytes(r.Owner), []byte(r.Key)},
-		a.Dest()...)
+	owner, key := any(conn.Bytes(r.Owner)), any([]byte(r.Key)) // once for both statements
+	err := s.QueryRow(ctx, d.Text("look"), []any{owner, key}, a.Dest()...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return d.insert(ctx, s, r)
@@ -27,8 +27,7 @@ func (d *database) Acquire(
 	case a.State != sqlstore.StateFree && a.State != sqlstore.StateLocked:
 		return a.Acquired(nil)
 	}
-	out, err := d.write(ctx, s, "acquire-update", millis(r.TTL), conn.Bytes(r.Owner), r.Note,
-		[]byte(r.Key))
+	out, err := d.write(ctx, s, "acquire-update", millis(r.TTL), owner, r.Note, key)
 	if a.State == sqlstore.StateLocked && isBusy(err) {
 		return a.Acquired(nil) // expired, and the previous holder's fence may have the write lock
 	}
@@ -47,6 +46,6 @@ func (d *database) write(ctx context.Context, s *conn.Session, section string, a
 	lease.Acquired, error,
 ) {
 	a := sqlstore.Answer{State: sqlstore.StateMine}
-	err := s.QueryRow(ctx, d.Text(section), args, &a.Token)
+	err := s.QueryRow(ctx, d.Text(section), args, a.Dest()[1:2]...) // the token
 	return a.Acquired(err)
 }

@@ -16,6 +16,7 @@ type Answer struct {
 	Token     lease.Token
 	Note      []byte
 	Remaining int64
+	dest      [4]any // room for Dest
 }
 
 // The states of an Answer.
@@ -32,7 +33,10 @@ const (
 )
 
 // Dest returns the destinations of the row's columns.
-func (a *Answer) Dest() []any { return []any{&a.State, &a.Token, &a.Note, &a.Remaining} }
+func (a *Answer) Dest() []any {
+	a.dest = [...]any{&a.State, &a.Token, &a.Note, &a.Remaining}
+	return a.dest[:]
+}
 
 // Acquired turns the row, or the error of its statement, into the store's answer. A row that is not
 // there has changed since another statement has seen it.

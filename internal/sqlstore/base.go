@@ -41,7 +41,7 @@ func (b *Base) HandOver(ctx context.Context, s *conn.Session, h lease.HandOver) 
 // Release clears the owner of one row. The section changes the owner of every row it matches, so
 // that a driver which counts changed rows and one which counts matched rows agree.
 func (b *Base) Release(ctx context.Context, s *conn.Session, l lease.Lease) (lease.Released, error) {
-	n, err := s.Change(ctx, b.Text("release"), []byte(l.Key), conn.Bytes(l.Owner), l.Token)
+	n, err := s.Change(ctx, b.Text("release"), []byte(l.Key), conn.Bytes(l.Owner), int64(l.Token))
 	return lease.Released{Gone: err == nil && n == 0}, err
 }
 

@@ -13,7 +13,7 @@ import (
 // most is how many objects a pair may allocate in the whole process, by database, and spare what the
 // race detector adds to it.
 var (
-	most  = map[string]float64{"postgres": 30}
+	most  = map[string]float64{"postgres": 30, "mariadb": 46, "mysql": 52, "sqlite": 68}
 	spare = map[bool]float64{true: 8}
 )
 
