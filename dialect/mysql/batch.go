@@ -46,18 +46,12 @@ func (d *database) apply(ctx context.Context, s *conn.Session, t *try) error {
 	return nil
 }
 
-// applySome changes what it can. A count of all rows needs no further evidence: every row that the
-// statement changes belongs to one change, and no two changes are for one key, so each has changed
-// its own row.
+// applySome changes what it can.
 func (d *database) applySome(ctx context.Context, s *conn.Session, t *try) error {
 	batch := newBatch()
 	rows, err := s.Change(ctx, d.Text("apply"), batch[:], sqlstore.ChangeList(t.changes))
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case rows == int64(len(t.changes)):
-		t.made()
-		return nil
 	}
 	return d.settle(ctx, s, t, batch, rows)
 }
@@ -73,12 +67,8 @@ func (d *database) ApplyWithin(
 	t, batch := tries(s, changes, out), newBatch()
 	rows, err := s.Change(ctx, d.Text("apply-within"), batch[:], []byte(within.Name),
 		within.Generation, sqlstore.ChangeList(t.changes))
-	switch {
-	case err != nil || rows == 0: // the limit has changed, or others hold all of the slots by now
+	if err != nil || rows == 0 { // the limit has changed, or others hold all of the slots by now
 		return out, err
-	case rows == int64(len(t.changes)):
-		t.made()
-		return out, nil
 	}
 	return out, d.settle(ctx, s, t, batch, rows)
 }

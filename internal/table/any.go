@@ -41,7 +41,7 @@ func (s *Store) acquireAny(ctx context.Context, reqs []lease.AcquireRequest, n i
 	applied, uncertain,
 		err := askTwice(ctx, s.engine, about{conn.Acquire, "acquire any", reqs[0].Key},
 		func(ctx context.Context, session *conn.Session) ([]sqlstore.Applied, error) {
-			return s.applyAny(ctx, session, changes, n)
+			return s.applySome(ctx, session, changes, n, nil)
 		})
 	switch {
 	case err != nil && (!errors.Is(err, sqlstore.ErrRowLocked) || errors.Is(err, lease.ErrUnknown)):
@@ -83,16 +83,9 @@ func changesOf(reqs []lease.AcquireRequest) []sqlstore.Change {
 	return changes
 }
 
-// applyAny runs on a pinned connection. The error ErrRowLocked says that n keys are free, but other
-// transactions have rows of them locked or have just changed them. nil and no error say that the
-// dialect leaves every change to be made alone.
-func (s *Store) applyAny(
-	ctx context.Context, session *conn.Session, changes []sqlstore.Change, n int,
-) ([]sqlstore.Applied, error) {
-	return s.applySome(ctx, session, changes, n, nil)
-}
-
-// applySome is applyAny of slots within a limit, unless that is nil.
+// applySome runs on a pinned connection, of slots within a limit unless that is nil. The error
+// ErrRowLocked says that n keys are free, but other transactions have rows of them locked or have
+// just changed them. nil and no error say that the dialect leaves every change to be made alone.
 func (s *Store) applySome(
 	ctx context.Context, session *conn.Session, changes []sqlstore.Change, n int,
 	within *sqlstore.Within,
