@@ -1,6 +1,7 @@
 package rowlock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -225,10 +226,7 @@ func (c *Client) ResizeLimit(ctx context.Context, limit lease.Limit) error {
 func (c *Client) limits(
 	ctx context.Context, limit lease.Limit, f func(full lease.Limit, l lease.Limiter) error,
 ) error {
-	if err := isnil.Context("limit", ctx); err != nil {
-		return err
-	}
-	if err := limit.Check(); err != nil {
+	if err := cmp.Or(isnil.Context("limit", ctx), limit.Check()); err != nil {
 		return err
 	}
 	limit.Name = c.space.Full(limit.Name)

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -13,10 +14,7 @@ var _ lease.AllAcquirer = (*Store)(nil)
 
 // AcquireAll grants every key or none. See [lease.AllAcquirer].
 func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	if err := adapter.CheckAll(reqs); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(adapter.CheckAll(reqs), ctx.Err()); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()

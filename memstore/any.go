@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -15,10 +16,7 @@ var _ lease.AnyAcquirer = (*Store)(nil)
 func (s *Store) AcquireAny(
 	ctx context.Context, reqs []lease.AcquireRequest, n int,
 ) ([]lease.Acquired, error) {
-	if err := adapter.CheckAny(reqs, n); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(adapter.CheckAny(reqs, n), ctx.Err()); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()

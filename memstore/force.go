@@ -15,10 +15,7 @@ var _ lease.ForceReleaser = (*Store)(nil)
 
 // ForceRelease takes a lease away. See [lease.ForceReleaser].
 func (s *Store) ForceRelease(ctx context.Context, r lease.ForceRequest) (lease.Forced, error) {
-	if err := r.Check(); err != nil {
-		return lease.Forced{}, err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(r.Check(), ctx.Err()); err != nil {
 		return lease.Forced{}, err
 	}
 	s.mu.Lock()

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -12,10 +13,7 @@ var _ lease.SlotPasser = (*Store)(nil)
 
 // MakeLimit makes a limit unless there is one. See [lease.Limiter].
 func (s *Store) MakeLimit(ctx context.Context, l lease.Limit) (lease.Limit, error) {
-	if err := l.Check(); err != nil {
-		return l, err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(l.Check(), ctx.Err()); err != nil {
 		return l, err
 	}
 	s.mu.Lock()
@@ -29,10 +27,7 @@ func (s *Store) MakeLimit(ctx context.Context, l lease.Limit) (lease.Limit, erro
 
 // Resize changes a limit. See [lease.Limiter].
 func (s *Store) Resize(ctx context.Context, l lease.Limit) error {
-	if err := l.Check(); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(l.Check(), ctx.Err()); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -49,13 +44,7 @@ func (s *Store) Resize(ctx context.Context, l lease.Limit) error {
 func (s *Store) AcquireWithin(
 	ctx context.Context, l lease.Limit, reqs []lease.AcquireRequest, n int,
 ) ([]lease.Acquired, error) {
-	if err := l.CheckSlots(reqs, n); err != nil {
-		return nil, err
-	}
-	if err := adapter.CheckAny(reqs, n); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(l.CheckSlots(reqs, n), adapter.CheckAny(reqs, n), ctx.Err()); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()

@@ -15,10 +15,7 @@ var _ lease.Tracer = (*Store)(nil)
 
 // WriteTrace adds events. See [lease.Tracer].
 func (s *Store) WriteTrace(ctx context.Context, events []lease.TraceEvent) error {
-	if err := lease.CheckTrace(events); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(lease.CheckTrace(events), ctx.Err()); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -1,6 +1,7 @@
 package semaphore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,10 +143,7 @@ func (s *Semaphore) known(ctx context.Context) (int, error) {
 // new limit, none is granted. If its outcome is unknown the error wraps rowlock.ErrUnknown: repeat
 // it, or ask Limit.
 func (s *Semaphore) Resize(ctx context.Context, limit int) error {
-	if err := isnil.Context("semaphore", ctx); err != nil {
-		return err
-	}
-	if err := check(s.name, limit); err != nil {
+	if err := cmp.Or(isnil.Context("semaphore", ctx), check(s.name, limit)); err != nil {
 		return err
 	}
 	if _, err := s.known(ctx); err != nil {
