@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -32,20 +33,15 @@ type Held struct {
 	// Quiet leaves the lease out of Config.Renewed.
 	Quiet bool
 
-	flying  bool  // a renewal of it is under way, or waits for another to end
-	leaving bool  // the holder's own transaction may have released the lease: see Watchdog.InTx
-	place   int32 // in the watchdog's queue, from 1; 0 if not watched
-	timing
-	idle  *idle // nil: no limit
-	guard *Held // is watched in place of this one, which is paused; else nil
-}
-
-// timing is until when a lease is trusted, and what comes before.
-type timing struct {
+	flying   bool          // a renewal of it is under way, or waits for another to end
+	leaving  bool          // a transaction of the holder's may have released it: see Watchdog.InTx
+	place    int32         // in the watchdog's queue, from 1; 0 if not watched
 	deadline time.Duration // as all of them after began
 	due      time.Duration // of the next renewal
 	at       time.Duration // of the next event: the heap's order
 	fenced   time.Duration // when the holder last fenced; 0 if a renewal found the row unlocked since
+	idle     *idle         // nil: no limit
+	guard    *Held         // is watched in place of this one, which is paused; else nil
 }
 
 // watched reports whether the lease is in a queue.
@@ -186,10 +182,23 @@ func (q *queue) Push(x any) {
 }
 
 func (q *queue) Pop() any {
-	last := len(*q) - 1
-	h := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
+	h := (*q)[len(*q)-1]
+	*q = slices.Delete(*q, len(*q)-1, len(*q))
 	h.place = 0
+	return h
+}
+
+// urgent is a heap of leases that are due, by their deadlines. In the order in which they came due,
+// a short lease would end behind many long ones that have time. Sorting a million takes too long.
+type urgent []*Held
+
+func (u urgent) Len() int           { return len(u) }
+func (u urgent) Less(i, j int) bool { return u[i].deadline < u[j].deadline }
+func (u urgent) Swap(i, j int)      { u[i], u[j] = u[j], u[i] }
+func (u *urgent) Push(x any)        { *u = append(*u, x.(*Held)) }
+
+func (u *urgent) Pop() any {
+	h := (*u)[len(*u)-1]
+	*u = slices.Delete(*u, len(*u)-1, len(*u))
 	return h
 }

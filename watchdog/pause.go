@@ -22,6 +22,7 @@ func (d *Watchdog) Pause(h *Held) bool {
 	d.queue.remove(h)
 	// Or it would be ready twice after Resume.
 	d.ready = slices.DeleteFunc(d.ready, func(due *Held) bool { return due == h })
+	heap.Init(&d.ready)
 	guard := *h
 	guard.Every, guard.flying, guard.due = 0, false, never
 	guard.schedule()

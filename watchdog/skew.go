@@ -68,6 +68,7 @@ func (d *Watchdog) adjust(sent, received time.Time, answers []lease.Renewed) (ah
 		return 0
 	}
 	heap.Init(&d.queue)
+	heap.Init(&d.ready)
 	return ahead
 }
 

@@ -59,7 +59,7 @@ type Watchdog struct {
 // schedule is what the loop does next.
 type schedule struct {
 	queue    queue
-	ready    []*Held       // due, waiting for a renewal to end
+	ready    urgent        // due, waiting for a renewal to end
 	parallel int           // renewals under way
 	wakes    time.Duration // when the loop wakes by itself; 0 before its first look
 }
@@ -241,7 +241,7 @@ func (d *Watchdog) gather(now time.Time) {
 		h.due = never
 		h.schedule()
 		d.queue.fix(h)
-		d.ready = append(d.ready, h)
+		heap.Push(&d.ready, h)
 		early = h.Every / 10
 	}
 }
@@ -253,17 +253,14 @@ func (d *Watchdog) takeBatch() (batch []*Held, until time.Duration) {
 	if d.parallel >= d.cfg.Parallel {
 		return nil, until
 	}
-	over := func(h *Held) bool { return !h.watched() }
-	d.ready = slices.DeleteFunc(d.ready, over)
-	n := min(len(d.ready), d.cfg.Batch)
-	if n == 0 {
-		return nil, 0
+	for len(d.ready) > 0 && len(batch) < d.cfg.Batch {
+		if h := heap.Pop(&d.ready).(*Held); h.watched() { // else dropped, or ended
+			batch, until = append(batch, h), max(until, h.deadline)
+		}
 	}
-	// As they came due, a short lease would end behind many long ones that have time.
-	slices.SortFunc(d.ready, func(a, b *Held) int { return cmp.Compare(a.deadline, b.deadline) })
-	batch, until = slices.Clone(d.ready[:n]), d.ready[n-1].deadline
-	d.ready = slices.Delete(d.ready, 0, n)
-	d.parallel++
+	if batch != nil {
+		d.parallel++
+	}
 	return batch, until
 }
 
