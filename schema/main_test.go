@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	testdb.AtOnce(8)
 	goleak.VerifyTestMain(m)
 }
 
