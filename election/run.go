@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -155,15 +156,8 @@ func (c *candidate) lock(ctx context.Context) (*rowlock.Lock, error) {
 
 // isFinal reports whether asking again cannot help.
 func isFinal(err error) bool {
-	for _, final := range []error{
-		lease.ErrClosed, lease.ErrDeadlock, lease.ErrTokenExhausted, lease.ErrInvalidKey,
-		lease.ErrUnsupported,
-	} {
-		if errors.Is(err, final) {
-			return true
-		}
-	}
-	return false
+	return oneline.Is(err, lease.ErrClosed, lease.ErrDeadlock, lease.ErrTokenExhausted,
+		lease.ErrInvalidKey, lease.ErrUnsupported)
 }
 
 // failed tells of an error that Run does not end with.

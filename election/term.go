@@ -98,10 +98,8 @@ func (t *term) end(ctx context.Context) error {
 		return t.overdue()
 	}
 	err := t.l.Unlock(ctx)
-	for _, early := range []error{rowlock.ErrLost, rowlock.ErrMaxHold, rowlock.ErrIdle} {
-		if errors.Is(err, early) {
-			return err
-		}
+	if oneline.Is(err, rowlock.ErrLost, rowlock.ErrMaxHold, rowlock.ErrIdle) {
+		return err
 	}
 	return nil // a release that fails at once is tried again by the client
 }

@@ -73,10 +73,7 @@ func cut(s string, most int) string {
 
 // isPlain reports whether s reads as one text without quotes around it.
 func isPlain(s string) bool {
-	for _, r := range s {
-		if !strconv.IsPrint(r) || r == utf8.RuneError || strings.ContainsRune("\"\\()", r) {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return !strconv.IsPrint(r) || r == utf8.RuneError || strings.ContainsRune("\"\\()", r)
+	})
 }

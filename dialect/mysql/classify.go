@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -119,15 +120,8 @@ func (d *database) Native(err error) bool {
 	if errors.As(err, &my) {
 		return my.Number != 1046
 	}
-	for _, own := range []error{
-		mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync,
-		mysql.ErrPktSyncMul, mysql.ErrPktTooLarge, mysql.ErrBusyBuffer,
-	} {
-		if errors.Is(err, own) {
-			return true
-		}
-	}
-	return false
+	return oneline.Is(err, mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync,
+		mysql.ErrPktSyncMul, mysql.ErrPktTooLarge, mysql.ErrBusyBuffer)
 }
 
 // errNotTaken: the row is not free, or not there, or another transaction has it locked.

@@ -2,10 +2,10 @@ package adapter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -61,10 +61,8 @@ func Keeps(t lease.Tracer) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	err := t.WriteTrace(ctx, nil)
-	for _, never := range []error{lease.ErrUnsupported, lease.ErrNoSchema, lease.ErrSchemaVersion} {
-		if errors.Is(err, never) {
-			return err
-		}
+	if oneline.Is(err, lease.ErrUnsupported, lease.ErrNoSchema, lease.ErrSchemaVersion) {
+		return err
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -171,7 +172,7 @@ func (r *Releaser) clean(items []Release) {
 	for n := range items {
 		i := &items[n]
 		if i.Answer.Err != nil && !errors.Is(i.Answer.Err, lease.ErrUnknown) {
-			i.Answer.Err = fmt.Errorf("%w: %w", lease.ErrUnknown, i.Answer.Err)
+			i.Answer.Err = oneline.Join(lease.ErrUnknown, i.Answer.Err)
 		}
 		if i.Keep <= 0 && i.Unknown {
 			orphans = append(orphans, i.Lease)
@@ -206,7 +207,7 @@ func (r *Releaser) keep(ctx context.Context, items []Release) {
 	r.renew(ctx, items, ttl, func(i *Release, a lease.Renewed) {
 		i.Answer.Gone = a.Err == nil && a.Outcome == lease.Lost
 		if a.Err != nil {
-			i.Answer.Err = fmt.Errorf("%w: unlock %q: %w", lease.ErrUnknown, i.Lease.Key, a.Err)
+			i.Answer.Err = oneline.Join(fmt.Errorf("%w: unlock %q", lease.ErrUnknown, i.Lease.Key), a.Err)
 		}
 		r.Queue.Kept(i.Lease.Key)
 	})

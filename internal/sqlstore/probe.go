@@ -186,14 +186,7 @@ func checkComplete(ctx context.Context, conn *sql.Conn, d Texts, prefix string) 
 // IsRefusal reports whether a probe has refused the server or its tables. Such an error names the
 // reason and the cure.
 func IsRefusal(err error) bool {
-	for _, refusal := range []error{
-		lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrWrongDialect, lease.ErrReadOnly,
-		lease.ErrPrivilege, lease.ErrTopology, lease.ErrNotDurable, lease.ErrConfig, lease.ErrCorrupt,
-		lease.ErrNotSynchronous, lease.ErrUnsupported,
-	} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
+	return oneline.Is(err, lease.ErrNoSchema, lease.ErrSchemaVersion, lease.ErrWrongDialect,
+		lease.ErrReadOnly, lease.ErrPrivilege, lease.ErrTopology, lease.ErrNotDurable, lease.ErrConfig,
+		lease.ErrCorrupt, lease.ErrNotSynchronous, lease.ErrUnsupported)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -91,7 +92,7 @@ func (s *Store) AcquireWithin(
 func (s *Store) otherLimit(l lease.Limit, found sqlstore.Limit, uncertain bool) error {
 	var err error = &lease.LimitError{Name: l.Name, Slots: l.Slots, Found: found.Slots}
 	if uncertain {
-		err = fmt.Errorf("%w: %w", lease.ErrUnknown, err)
+		err = oneline.Join(lease.ErrUnknown, err)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -141,7 +142,7 @@ func (s *Store) unveil(ctx context.Context, all []string, out []lease.Acquired) 
 // earlier one without an answer may yet be granted.
 func failed(a lease.Acquired, err error) lease.Acquired {
 	if a.Unknown && !errors.Is(err, lease.ErrUnknown) {
-		err = fmt.Errorf("%w: %w", lease.ErrUnknown, err)
+		err = oneline.Join(lease.ErrUnknown, err)
 	}
 	return lease.Acquired{Err: err, Unknown: a.Unknown}
 }

@@ -105,7 +105,7 @@ func (e *engine) failure(ctx context.Context, verb, key string, uncertain bool, 
 	err = e.explain(verb, key, err)
 	if uncertain && !errors.Is(err, lease.ErrUnknown) {
 		// The last try is known to have failed; an earlier one may not have.
-		err = oneline.Join(lease.ErrUnknown, err)
+		err = oneline.Join(lease.ErrUnknown, errors.New("an earlier try had no answer"), err)
 	}
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = oneline.Join(err, ctx.Err())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -185,7 +186,7 @@ func (s *Store) downgrade(ctx context.Context, r lease.RenewRequest) lease.Renew
 		a.Err = fmt.Errorf("%w: downgrade %q: the row of its member is locked", lease.ErrBusy, r.Key)
 	}
 	if a.Err != nil && !errors.Is(a.Err, lease.ErrUnknown) { // no lease is what it was before
-		a.Err = fmt.Errorf("%w: %w", lease.ErrUnknown, a.Err)
+		a.Err = oneline.Join(lease.ErrUnknown, a.Err)
 	}
 	return a
 }

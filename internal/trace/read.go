@@ -89,16 +89,11 @@ func forcedEvents(records []lease.Forced) []lease.TraceEvent {
 func forced(f lease.Forced) lease.TraceEvent {
 	e := lease.TraceEvent{
 		Kind: lease.EventForced, Key: f.Key, At: f.At, Token: f.Lease.Token,
-		Owner: f.Lease.Owner, Detail: actor(f) + ": " + f.Reason,
+		Owner: f.Lease.Owner, Detail: f.By + ": " + f.Reason,
+	}
+	if f.Session != "" { // the database's own word for who took it
+		e.Detail = f.By + " (database user " + f.Session + "): " + f.Reason
 	}
 	e.Identity, e.Note = lease.SplitNote(f.Note)
 	return e
-}
-
-// actor is who a forced release names, and the database's own word for that session.
-func actor(f lease.Forced) string {
-	if f.Session == "" {
-		return f.By
-	}
-	return f.By + " (database user " + f.Session + ")"
 }

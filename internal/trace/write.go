@@ -2,10 +2,10 @@ package trace
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -140,15 +140,8 @@ func (r *Recorder) settle(ctx context.Context) bool {
 // write it twice, or its events will always be refused, which would keep back all later ones. A
 // missing right or table is none of these.
 func hopeless(err error) bool {
-	for _, reason := range []error{
-		lease.ErrUnknown, lease.ErrCorrupt, lease.ErrInvalidKey, lease.ErrConfig, lease.ErrPool,
-		lease.ErrUnsupported, lease.ErrTokenExhausted,
-	} {
-		if errors.Is(err, reason) {
-			return true
-		}
-	}
-	return false
+	return oneline.Is(err, lease.ErrUnknown, lease.ErrCorrupt, lease.ErrInvalidKey, lease.ErrConfig,
+		lease.ErrPool, lease.ErrUnsupported, lease.ErrTokenExhausted)
 }
 
 func (r *Recorder) droppedSince(gone int64) lease.TraceEvent {

@@ -11,6 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/cluster"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
@@ -97,14 +98,8 @@ func (j *journey) again(ctx context.Context, key string, before lease.Record, er
 	case j.probe(ctx) != nil:
 		return false
 	}
-	for _, passing := range []error{
-		context.DeadlineExceeded, lease.ErrMoved, lease.ErrUnknown, lease.ErrBusy, lease.ErrLost,
-	} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return false
+	return oneline.Is(err, context.DeadlineExceeded, lease.ErrMoved, lease.ErrUnknown, lease.ErrBusy,
+		lease.ErrLost)
 }
 
 func (j *journey) probe(ctx context.Context) error {

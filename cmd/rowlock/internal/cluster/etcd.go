@@ -5,7 +5,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge/etcd"
 )
@@ -118,13 +118,10 @@ type UnreachableError struct{ error }
 func (u *UnreachableError) Unwrap() error { return u.error }
 
 func (e *Etcd) failed(err error) error {
-	for _, refusal := range []error{
-		rpctypes.ErrPermissionDenied, rpctypes.ErrAuthFailed, rpctypes.ErrUserEmpty, lease.ErrPrivilege,
-	} {
-		if errors.Is(err, refusal) {
-			return fmt.Errorf("%w: etcd refuses: %w: check --user, and grant it readwrite on the prefix %q",
-				lease.ErrPrivilege, err, e.Prefix)
-		}
+	if oneline.Is(err, rpctypes.ErrPermissionDenied, rpctypes.ErrAuthFailed, rpctypes.ErrUserEmpty,
+		lease.ErrPrivilege) {
+		return fmt.Errorf("%w: etcd refuses: %w: check --user, and grant it readwrite on the prefix %q",
+			lease.ErrPrivilege, err, e.Prefix)
 	}
 	return &UnreachableError{fmt.Errorf("etcd at %s does not answer: %w: check that it runs, --etcd, and the "+
 		"files of --cacert, --cert and --key", strings.Join(e.Endpoints, ","), err)}
