@@ -274,6 +274,7 @@ func (c *Client) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, e
 func (c *Client) renewed(ctx context.Context, leases int, took time.Duration) {
 	c.counts.renewals.Add(1)
 	c.counts.renewed.Add(int64(leases))
+	c.counts.failedInARow.Store(0)
 	if h := c.cfg.Hooks.Renewed; h != nil {
 		h(ctx, leases, took)
 	}
@@ -281,9 +282,12 @@ func (c *Client) renewed(ctx context.Context, leases int, took time.Duration) {
 
 func (c *Client) renewFailed(ctx context.Context, err error, leases int) {
 	c.counts.renewFailed.Add(int64(leases))
-	c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn,
-		"rowlock: renewal failed, trying again until the deadline",
-		slog.Int("leases", leases), slog.Any("error", err))
+	// The first is logged, and then ever fewer: an outage has several a second.
+	if times := c.counts.failedInARow.Add(1); times&(times-1) == 0 {
+		c.cfg.Logger.LogAttrs(ctx, slog.LevelWarn,
+			"rowlock: renewal failed, trying again until the deadline",
+			slog.Int("leases", leases), slog.Int64("times", times), slog.Any("error", err))
+	}
 	if h := c.cfg.Hooks.RenewFailed; h != nil {
 		h(ctx, err, leases)
 	}

@@ -129,7 +129,7 @@ type reports struct {
 // counts are the events of a client's locks.
 type counts struct {
 	acquired, released, lost, unlockFailed, leaks atomic.Int64
-	renewals, renewed, renewFailed                atomic.Int64
+	renewals, renewed, renewFailed, failedInARow  atomic.Int64
 }
 
 // locks reads three counters as of one moment, or else of moments that are as close as can be.

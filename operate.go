@@ -167,12 +167,8 @@ func (c *Client) Watch(ctx context.Context, prefix string) iter.Seq2[Event, erro
 	if err != nil {
 		return func(yield func(Event, error) bool) { yield(Event{}, err) }
 	}
-	all := c.events.Watch(ctx, c.space.Full(prefix))
-	if c.space == nil {
-		return all
-	}
 	return func(yield func(Event, error) bool) {
-		for e, err := range all {
+		for e, err := range c.events.Watch(ctx, c.space.Full(prefix)) {
 			if e.Key = c.space.Own(e.Key); !yield(e, err) {
 				return
 			}

@@ -69,12 +69,17 @@ func scale(v, to, from time.Duration) time.Duration {
 
 // MaxHold ends this lock after d, renewed or not, with cause ErrMaxHold.
 func MaxHold(d time.Duration) Option {
+	return endsAfter("MaxHold", d, givenMaxHold, func(r *request) *time.Duration { return &r.maxHold })
+}
+
+// endsAfter is an option after which time a lock ends.
+func endsAfter(name string, d time.Duration, sets given, of func(*request) *time.Duration) Option {
 	return func(r *request) error {
 		if d < minTTL {
-			return fmt.Errorf("%w: MaxHold (%s) must be at least %s", lease.ErrConfig, d, minTTL)
+			return fmt.Errorf("%w: %s (%s) must be at least %s", lease.ErrConfig, name, d, minTTL)
 		}
-		r.maxHold = d
-		r.given |= givenMaxHold
+		*of(r) = d
+		r.given |= sets
 		return nil
 	}
 }
@@ -88,14 +93,7 @@ func MaxHold(d time.Duration) Option {
 // client ask again. The key itself is free when the holder calls Unlock, or when the lease runs
 // out.
 func MaxIdle(d time.Duration) Option {
-	return func(r *request) error {
-		if d < minTTL {
-			return fmt.Errorf("%w: MaxIdle (%s) must be at least %s", lease.ErrConfig, d, minTTL)
-		}
-		r.maxIdle = d
-		r.given |= givenMaxIdle
-		return nil
-	}
+	return endsAfter("MaxIdle", d, givenMaxIdle, func(r *request) *time.Duration { return &r.maxIdle })
 }
 
 // MinHold keeps the key locked until d after it was granted, even if Unlock comes sooner: Unlock

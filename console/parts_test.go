@@ -13,9 +13,12 @@ import (
 )
 
 func TestAKeyHasATimelineIfThereIsOne(t *testing.T) {
-	broken := false
+	broken, none := false, false
 	b := newBed(t, testdb.Kinds[0].Open(t), func(o *console.Options) {
 		o.Timeline = func(_ context.Context, key string) ([]console.Event, error) {
+			if none {
+				return nil, nil
+			}
 			if broken {
 				return nil, errors.New("no table of events\n<b>")
 			}
@@ -34,7 +37,9 @@ func TestAKeyHasATimelineIfThereIsOne(t *testing.T) {
 	if n := strings.Count(page, ">granted<"); n != 200 || len(page) > 200<<10 {
 		t.Errorf("the page has %d events and %d bytes", n, len(page))
 	}
-	broken = true
+	none = true
+	b.wants("key?k=none", "clients keep them with Config.Trace")
+	broken, none = true, false
 	b.stream("page=key&k=k").until("view", "no table of events &lt;b&gt;") // and the rest of the page
 }
 

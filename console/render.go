@@ -161,7 +161,7 @@ func trouble(err error) string {
 // oneLine is an error as text for a viewer.
 func oneLine(err error) string {
 	var b strings.Builder
-	for n, r := range []rune(strings.Join(strings.Fields(err.Error()), " ")) {
+	for n, r := range []rune(keytext.Error(err)) {
 		switch {
 		case n == mostError:
 			return b.String() + "…"

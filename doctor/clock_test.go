@@ -86,23 +86,6 @@ func TestAClockThatIsOffIsFound(t *testing.T) {
 	}
 }
 
-func TestCyclesOfWaitsAreFound(t *testing.T) {
-	edges := func(pairs ...string) (all []edge) {
-		for _, p := range pairs {
-			all = append(all, edge{from: p[:1], to: p[1:], key: p})
-		}
-		return all
-	}
-	for pairs, want := range map[string]int{
-		"": 0, "ab bc": 0, "ab ba": 1, "ab bc ca": 1, "ab ac bd cd": 0, "ab ba cd dc": 2, "xa ab ba": 1,
-		"aa": 1,
-	} {
-		if got := len(cyclesOf(edges(strings.Fields(pairs)...))); got != want {
-			t.Errorf("%q has %d cycles, want %d", pairs, got, want)
-		}
-	}
-}
-
 // A cure is pasted: a name that a stranger chose runs nothing.
 func TestACureQuotesNames(t *testing.T) {
 	const key = "$(touch /tmp/x)`id`'\n"

@@ -3,12 +3,12 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/ring"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -21,6 +21,8 @@ type edge struct {
 	waited  time.Duration
 }
 
+func (e edge) ends() (from, to string) { return e.from, e.to }
+
 // deadlocks finds chains of calls that wait for each other. rowlock ends one of them within
 // seconds; a cycle that stays is of processes that are stuck, or that cannot reach the database.
 func deadlocks(ctx context.Context, x *examiner) (f Finding, err error) {
@@ -28,12 +30,15 @@ func deadlocks(ctx context.Context, x *examiner) (f Finding, err error) {
 	if err != nil {
 		return f, err
 	}
-	edges := make([]edge, len(rows))
-	for i, r := range rows {
-		edges[i] = edge{r[0], r[1], r[2], r[3], r[4] != "0", conn.Duration(number(r[5]))}
+	var edges []edge
+	for _, r := range rows {
+		e := edge{r[0], r[1], r[2], r[3], r[4] != "0", conn.Duration(number(r[5]))}
+		if !e.process || e.from != e.to { // the call of the process that holds the key may go on
+			edges = append(edges, e)
+		}
 	}
-	f.saw("calls that wait while they hold a key", len(edges), x.d.Names().Prefix+"rowlock_wait")
-	for _, cycle := range cyclesOf(edges) {
+	f.saw("calls that wait while they hold a key", len(rows), x.d.Names().Prefix+"rowlock_wait")
+	for _, cycle := range ring.Of(edges, edge.ends) {
 		x.tell(&f, cycle)
 	}
 	f.fine("no calls wait for each other")
@@ -69,37 +74,4 @@ func orUnknown(name string) string {
 		return "a client without a name"
 	}
 	return name
-}
-
-// cyclesOf returns the cycles among edges. Each chain is in at most one of those returned.
-func cyclesOf(edges []edge) (cycles [][]edge) {
-	next := make(map[string][]edge)
-	for _, e := range edges {
-		next[e.from] = append(next[e.from], e)
-	}
-	const open, done = 1, 2
-	state := make(map[string]int)
-	var path []edge
-	var visit func(chain string)
-	visit = func(chain string) {
-		state[chain] = open
-		for _, e := range next[chain] {
-			path = append(path, e)
-			switch state[e.to] {
-			case 0:
-				visit(e.to)
-			case open:
-				at := slices.IndexFunc(path, func(p edge) bool { return p.from == e.to })
-				cycles = append(cycles, slices.Clone(path[at:]))
-			}
-			path = path[:len(path)-1]
-		}
-		state[chain] = done
-	}
-	for _, e := range edges {
-		if state[e.from] == 0 {
-			visit(e.from)
-		}
-	}
-	return cycles
 }

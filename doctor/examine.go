@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -107,7 +108,7 @@ func (x *examiner) name(cures []string) {
 func (x *examiner) unchecked(c check, err error) Finding {
 	f := Finding{ID: c.id, Severity: Warning}
 	as := sqlstore.Judge(x.d, err).As
-	why := oneLine(err)
+	why := keytext.Error(err)
 	switch {
 	case errors.Is(as, lease.ErrPrivilege), errors.Is(err, lease.ErrPrivilege):
 		f.Severity = Info
@@ -128,6 +129,6 @@ func (x *examiner) unchecked(c check, err error) Finding {
 		f.Cure = []string{"see the error that the database returned"}
 	}
 	f.Summary = "could not be checked: " + why
-	f.saw("error", oneLine(err), "the database")
+	f.saw("error", keytext.Error(err), "the database")
 	return f
 }

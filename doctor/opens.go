@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
@@ -28,8 +29,8 @@ func opens(ctx context.Context, x *examiner) (f Finding, err error) {
 		f.raise(Critical, fmt.Sprintf("rowlock.Open does not end within %s", x.o.Limit),
 			"see what its statements wait for, or examine with a longer limit")
 	case err != nil:
-		f.saw("refusal", oneLine(err), "rowlock.Open")
-		f.raise(Critical, "rowlock.Open refuses this database: "+oneLine(err), cureOf(err))
+		f.saw("refusal", keytext.Error(err), "rowlock.Open")
+		f.raise(Critical, "rowlock.Open refuses this database: "+keytext.Error(err), cureOf(err))
 	}
 	f.fine("rowlock.Open takes this database: every kind of statement was run on a key of its own")
 	return f, nil

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+
+	"github.com/rowlockdb/rowlock/internal/keytext"
 )
 
 const (
@@ -56,7 +58,7 @@ func (x *examiner) statementMode(f Finding, err error) (Finding, error) {
 	if !strings.Contains(err.Error(), "statement pooling") {
 		return f, err
 	}
-	f.saw("BEGIN", oneLine(err), "the pooler")
+	f.saw("BEGIN", keytext.Error(err), "the pooler")
 	f.raise(Critical, "the pool leads through a pooler in statement mode, which refuses transactions: "+
 		"there is no fence, and no lock that needs more than a statement",
 		"set pool_mode = transaction for this database in pgbouncer.ini, and use postgres.Pooled; or "+

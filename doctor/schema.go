@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -25,7 +26,7 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 	meta := x.d.Names().Prefix + "rowlock_meta"
 	if x.lost != nil {
 		f.saw("schema", "unknown", "the pool")
-		f.raise(Critical, oneLine(x.lost), "name the schema of the tables in the DSN, or by dialect.Schema (--schema)")
+		f.raise(Critical, keytext.Error(x.lost), "name the schema of the tables in the DSN, or by dialect.Schema (--schema)")
 		return f, nil
 	}
 	if len(there["rowlock_meta"]) == 0 {
@@ -40,7 +41,7 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 	})
 	if errors.Is(err, lease.ErrNoSchema) || errors.Is(err, lease.ErrCorrupt) {
 		x.leave() // its session is still in the transaction
-		f.raise(Critical, oneLine(err), migrates)
+		f.raise(Critical, keytext.Error(err), migrates)
 		return f, nil
 	}
 	if err != nil {
@@ -55,7 +56,7 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 			cure = "deploy a newer rowlock"
 		}
 		if err := sqlstore.CheckVersion(set, v); there && err != nil {
-			f.raise(Critical, oneLine(err), cure)
+			f.raise(Critical, keytext.Error(err), cure)
 		}
 	}
 	f.fine(fmt.Sprintf("version %d", version))

@@ -232,5 +232,3 @@ func (x *examiner) scanText(ctx context.Context, query string, args ...any) (
 	})
 	return all, err
 }
-
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -90,8 +90,10 @@ type Caller struct {
 	// Shares are keys that it waits to share, beside others. While other readers share one, it does
 	// not keep the chain waiting, and there is no edge.
 	Shares []string
-	// Waited is how long it has waited.
+	// Waited is how long it has waited, and Each how long for some of these keys, if not for so long:
+	// the calls of a process have not begun to wait together.
 	Waited time.Duration
+	Each   map[string]time.Duration
 }
 
 // Party says whose chains are recorded.

@@ -104,13 +104,14 @@ func (s *Store) edgesLocked(now time.Time, c *record) (edges []lease.Edge) {
 		if i >= len(c.Wants) && r.members != nil { // it may join them
 			continue
 		}
+		since := c.since.Add(c.Waited - cmp.Or(c.Each[key], c.Waited))
 		for _, h := range s.chains {
 			if h.by.Process != c.by.Process || !now.Before(h.until) || !h.holds(key, r.token) {
 				continue
 			}
 			edges = append(edges, lease.Edge{
 				From: c.ID, To: h.ID, Key: key, Token: r.token, Identity: c.by.Identity,
-				Since: c.since.Sub(s.born), Until: c.until.Sub(s.born), Waited: now.Sub(c.since),
+				Since: since.Sub(s.born), Until: c.until.Sub(s.born), Waited: now.Sub(since),
 			})
 		}
 	}

@@ -16,9 +16,10 @@ import (
 func TestWithoutTablesEveryCommandNamesTheCure(t *testing.T) {
 	each(t, func(b *bed) {
 		for _, args := range [][]string{{"ls"}, {"show", "k"}, {"waiters"}, {"watch"}, {"migrate", "status"}} {
-			b.wants(4, "run `rowlock migrate up`", append(args, "--prefix", "missing_")...)
+			b.wants(4, "run `rowlock migrate up --prefix missing_`", append(args, "--prefix", "missing_")...)
 		}
-		b.wants(125, "run `rowlock migrate up`", "run", "k", "--prefix", "missing_", "--", "true")
+		b.wants(4, `New(dialect.Prefix("missing_"))`, "ls", "--prefix", "missing_")
+		b.wants(125, "run `rowlock migrate up --prefix missing_`", "run", "k", "--prefix", "missing_", "--", "true")
 	})
 }
 

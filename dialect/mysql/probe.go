@@ -106,8 +106,8 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 	case errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf(
 			"%w: there is no table %s that this user may see; run schema.Migrate(ctx, db, "+
-				"mysql.New()) or the files of schema.FS first, and check the user's privileges",
-			lease.ErrNoSchema, name)
+				"mysql.New(dialect.Prefix(%q))) or the files of schema.FS first, and check the user's privileges",
+			lease.ErrNoSchema, name, d.settings.Names.Prefix)
 	case err != nil:
 		return err
 	case !strings.EqualFold(engine.String, "InnoDB"):

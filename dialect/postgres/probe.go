@@ -82,9 +82,10 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 	switch {
 	case err == sql.ErrNoRows:
 		return fmt.Errorf(
-			"%w: there is no table %s; run schema.Migrate(ctx, db, postgres.New()) or the files "+
-				"of schema.FS first; if they are in another schema, name it (dialect.Schema, or "+
-				"search_path in the DSN: what a session has SET does not count)", lease.ErrNoSchema, name)
+			"%w: there is no table %s; run schema.Migrate(ctx, db, "+
+				"postgres.New(dialect.Prefix(%q))) or the files of schema.FS first; if they are in another schema, "+
+				"name it (dialect.Schema, or search_path in the DSN: what a session has SET does not "+
+				"count)", lease.ErrNoSchema, name, d.settings.Names.Prefix)
 	case err != nil:
 		return err
 	case persistence != "p":

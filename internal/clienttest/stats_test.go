@@ -3,6 +3,9 @@ package clienttest
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"math/bits"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -98,6 +101,26 @@ func TestStatsCountRenewals(t *testing.T) {
 		time.Sleep(TTL / 3)
 		if got := c.Stats(); got.Renewals != 1 || got.RenewFailed < 2 {
 			t.Errorf("after one that failed: %+v", got)
+		}
+	})
+}
+
+// As when the tables were dropped: the renewals of each lock fail until it ends.
+func TestAnOutageOfRenewalsIsLoggedEverMoreSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, log := NewScript(), new(Journal)
+		s.OnRenew = func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) { return nil, ErrDown }
+		cfg := &rowlock.Config{Logger: slog.New(slog.NewTextHandler(log, nil))}
+		cfg.Reaper.Off = true
+		c := Client(t, s, cfg)
+		<-Take(t, c, "k").Context().Done()
+		synctest.Wait()
+		failed, lines := c.Stats().RenewFailed, strings.Count(log.String(), "renewal failed")
+		if most := bits.Len64(uint64(failed)); failed < 6 || lines < 3 || lines > most {
+			t.Errorf("%d failures have %d lines, want 3 to %d", failed, lines, most)
+		}
+		if !strings.Contains(log.String(), "times=1 ") || !strings.Contains(log.String(), "times=4 ") {
+			t.Errorf("the lines do not count: %s", log)
 		}
 	})
 }

@@ -83,13 +83,16 @@ func (w *Watch) ring(ctx context.Context, old []Held, long []*Call) {
 	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
 	w.forget(ctx)
-	mine := lease.Caller{ID: lease.NewOwner(), Waited: time.Since(long[0].Since)}
+	mine := lease.Caller{ID: lease.NewOwner(), Each: make(map[string]time.Duration)}
 	for _, h := range old[:min(len(old), mostLocks)] {
 		mine.Holds = append(mine.Holds, h.Lease)
 	}
 	for _, c := range long {
 		mine.Wants = append(mine.Wants, c.Wants...)
 		mine.Shares = append(mine.Shares, c.Shares...)
+		for _, key := range slices.Concat(c.Wants, c.Shares) {
+			mine.Each[key] = max(mine.Each[key], time.Since(c.Since))
+		}
 	}
 	mine.Wants = mine.Wants[:min(len(mine.Wants), mostLocks)]
 	mine.Shares = mine.Shares[:min(len(mine.Shares), mostLocks)]
@@ -172,14 +175,8 @@ func describe(waits []lease.Link) string {
 
 // tooMany says that there may be cycles that were not found.
 func (w *Watch) tooMany(edges, chains int) {
-	if time.Since(w.found.noted) < time.Minute {
-		return
-	}
-	w.found.noted = time.Now()
-	w.Log.LogAttrs(context.Background(), slog.LevelWarn,
-		"rowlock: too many calls wait for each other to look for a deadlock among all of them",
-		slog.Int("edges", edges), slog.Int("chains", chains))
-	if w.Suspect != nil {
+	if w.note("rowlock: too many calls wait for each other to look for a deadlock among all of them",
+		slog.Int("edges", edges), slog.Int("chains", chains)) && w.Suspect != nil {
 		w.Suspect(context.Background(), lease.Suspicion{Incomplete: true})
 	}
 }

@@ -246,11 +246,19 @@ func (w *Watch) failed(what string, err error) bool {
 		w.mu.Lock()
 		w.off = true
 		w.mu.Unlock()
-	} else if time.Since(w.found.noted) > time.Minute {
-		w.found.noted = time.Now()
-		w.Log.LogAttrs(context.Background(), slog.LevelWarn,
-			"rowlock: cannot look for deadlocks; waits go on as before",
-			slog.String("step", what), slog.Any("error", err))
+	} else {
+		w.note("rowlock: cannot look for deadlocks; waits go on as before", slog.String("step", what),
+			slog.Any("error", err))
 	}
+	return true
+}
+
+// note logs once a minute, and reports whether it has.
+func (w *Watch) note(text string, attrs ...slog.Attr) bool {
+	if time.Since(w.found.noted) < time.Minute {
+		return false
+	}
+	w.found.noted = time.Now()
+	w.Log.LogAttrs(context.Background(), slog.LevelWarn, text, attrs...)
 	return true
 }

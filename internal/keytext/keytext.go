@@ -1,4 +1,4 @@
-// Package keytext shows keys as text and reads them back.
+// Package keytext shows keys and errors as text, and reads keys back.
 //
 // A key is any bytes. Text that prints stays as it is; a backslash becomes \\, and each byte of
 // anything else becomes \x and two hexadecimal digits. So a key on a screen cannot move the cursor,
@@ -8,6 +8,7 @@ package keytext
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -80,4 +81,16 @@ func escape(b *strings.Builder, after string) (int, error) {
 		b.Write(c)
 	}
 	return 3, err
+}
+
+// Error is an error in one line. What a driver says of each address that it has tried, or of one
+// with TLS and without, is said once.
+func Error(err error) string {
+	var said []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.Join(strings.Fields(line), " "); !slices.Contains(said, line) {
+			said = append(said, line)
+		}
+	}
+	return strings.Join(said, " ")
 }

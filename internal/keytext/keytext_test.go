@@ -45,3 +45,11 @@ func FuzzWhatIsShownIsReadBack(f *testing.F) {
 		}
 	})
 }
+
+// As pgx tells of an address that it has tried with TLS and then without.
+func TestAnErrorIsOneLineThatSaysNothingTwice(t *testing.T) {
+	err := errors.New("failed to connect:\n\t10.0.0.7:5432 (db): dial error\n\t10.0.0.7:5432 (db): dial error\n\t10.0.0.8:5432 (db): dial error")
+	if got, want := keytext.Error(err), "failed to connect: 10.0.0.7:5432 (db): dial error 10.0.0.8:5432 (db): dial error"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

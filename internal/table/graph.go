@@ -50,7 +50,7 @@ func recorded(chains []lease.Caller) (rows []lease.RenewRequest) {
 	for _, c := range chains {
 		row := func(key string, token lease.Token) {
 			l := lease.Lease{Key: key, Owner: c.ID, Token: token}
-			rows = append(rows, lease.RenewRequest{Lease: l, TTL: c.Waited})
+			rows = append(rows, lease.RenewRequest{Lease: l, TTL: cmp.Or(c.Each[key], c.Waited)})
 		}
 		for _, l := range c.Holds {
 			row(l.Key, l.Token)

@@ -21,7 +21,10 @@ func TestARingWithoutContextsIsToldByEachProcess(t *testing.T) {
 			})
 		}
 		one, two := suspecting("one"), suspecting("two")
-		a, b := s.Take(one, "a"), s.Take(two, "b")
+		a, b, old := s.Take(one, "a"), s.Take(two, "b"), s.Take(s.Client(), "old")
+		waitOld := servertest.Aside(func() error { return lockOnce(s, two, "old") })
+		s.Elapse(3 * time.Second) // what a process waits for is told, and not its oldest wait
+		began := time.Now()
 		waitA := servertest.Aside(func() error { return lockOnce(s, two, "a") })
 		waitB := servertest.Aside(func() error { return lockOnce(s, one, "b") })
 		for range 2 {
@@ -30,11 +33,18 @@ func TestARingWithoutContextsIsToldByEachProcess(t *testing.T) {
 				it.Waits[0].Key == it.Waits[1].Key || it.Waits[0].Waited <= 0 {
 				s.Errorf("it is told as %+v", it)
 			}
+			for _, l := range it.Waits {
+				if most := time.Since(began) + time.Second; l.Waited > most {
+					s.Errorf("%s is said to have waited %s for %q, of %s at most", l.Identity, l.Waited, l.Key, most)
+				}
+			}
 		}
 		s.OK(a.Unlock(s.Context()))
 		s.OK(servertest.Await(s, servertest.Patience, waitA, "the call for a"))
 		s.OK(b.Unlock(s.Context()))
 		s.OK(servertest.Await(s, servertest.Patience, waitB, "the call for b"))
+		s.OK(old.Unlock(s.Context()))
+		s.OK(servertest.Await(s, servertest.Patience, waitOld, "the call for old"))
 		awaitErased(s, pulse)
 	})
 }

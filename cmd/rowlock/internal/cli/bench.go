@@ -83,7 +83,7 @@ func (p *program) figures(ctx context.Context, t *target.Target, each time.Durat
 	cfg := &rowlock.Config{Logger: p.logger()}
 	a, err := rowlock.OpenContext(ctx, t.DB, t.Dialect, cfg)
 	if err != nil {
-		return nil, cure(err)
+		return nil, p.cure(err)
 	}
 	defer func() { _ = a.Close() }()
 	raw := pace.NewRaw(t.DB, t.Kind, t.Names())
@@ -102,7 +102,7 @@ func (p *program) figures(ctx context.Context, t *target.Target, each time.Durat
 	}
 	b, err := rowlock.OpenContext(ctx, t.DB, t.Dialect, cfg)
 	if err != nil {
-		return nil, cure(err)
+		return nil, p.cure(err)
 	}
 	defer func() { _ = b.Close() }()
 	p50, p99, err := pace.HandOvers(ctx, a, b, each)

@@ -15,6 +15,7 @@ import (
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/console"
 	"github.com/rowlockdb/rowlock/doctor"
+	"github.com/rowlockdb/rowlock/internal/keytext"
 )
 
 func (p *program) console() *cobra.Command {
@@ -54,7 +55,7 @@ func (p *program) serve(ctx context.Context, listen, by string, write bool) erro
 	defer end()
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
-		return usage("--listen %s: %s", listen, target.Plain(err))
+		return usage("--listen %s: %s", listen, keytext.Error(err))
 	}
 	warns := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	d := door.New(by, warns)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
+	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -74,10 +76,8 @@ func exitCode(err error) int {
 		return own.code
 	}
 	for _, c := range codes {
-		for _, is := range c.errs {
-			if errors.Is(err, is) {
-				return c.code
-			}
+		if oneline.Is(err, c.errs...) {
+			return c.code
 		}
 	}
 	if isNetwork(err) {
@@ -94,7 +94,7 @@ func isNetwork(err error) bool {
 
 // oneLine is how an error is told: "rowlock: …" in one line.
 func oneLine(err error) string {
-	text := strings.TrimPrefix(target.Plain(err), "rowlock: ")
+	text := strings.TrimPrefix(keytext.Error(err), "rowlock: ")
 	text = userInfo.ReplaceAllString(text, "://…@")
 	return "rowlock: " + listing.Plain(text) // a server's message may have what a program has stored
 }

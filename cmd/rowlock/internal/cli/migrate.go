@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
 )
@@ -163,7 +164,7 @@ func (p *program) status(ctx context.Context) error {
 	case errors.As(err, &unreachable) || errors.Is(err, lease.ErrConfig):
 		return err
 	case err != nil:
-		state = target.Plain(err)
+		state = keytext.Error(err)
 	}
 	if p.out.IsJSON() {
 		printed := p.out.JSON(struct {

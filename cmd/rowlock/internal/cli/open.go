@@ -9,6 +9,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
+	"github.com/rowlockdb/rowlock/internal/keytext"
 )
 
 // connect returns the database, and what closes it.
@@ -54,7 +55,7 @@ func (p *program) table(ctx context.Context) (*target.Target, rowlock.Table, fun
 	table, err := rowlock.OpenTableContext(ctx, t.DB, t.Dialect, p.config(t))
 	if err != nil {
 		closeDB()
-		return nil, nil, nil, cure(err)
+		return nil, nil, nil, p.cure(err)
 	}
 	return t, table, func() { _ = table.Close(); closeDB() }, nil
 }
@@ -72,16 +73,17 @@ func (p *program) client(ctx context.Context, change func(*rowlock.Config)) (
 	client, err := rowlock.OpenContext(ctx, t.DB, t.Dialect, cfg)
 	if err != nil {
 		closeDB()
-		return nil, nil, nil, cure(err)
+		return nil, nil, nil, p.cure(err)
 	}
 	return t, client, func() { _ = client.Close(); closeDB() }, nil
 }
 
 // cure says what to type, where the library says what to call.
-func cure(err error) error {
+func (p *program) cure(err error) error {
 	switch {
 	case errors.Is(err, rowlock.ErrNoSchema):
-		return &cured{err, "run `rowlock migrate up`, or check --prefix, --schema and --dsn"}
+		return &cured{err, "run `rowlock migrate up" + p.settings.Flags() + "`, or check --prefix, --schema " +
+			"and --dsn"}
 	case errors.Is(err, rowlock.ErrSchemaVersion):
 		return &cured{err, "see `rowlock migrate status`"}
 	}
@@ -93,5 +95,5 @@ type cured struct {
 	cure string
 }
 
-func (c *cured) Error() string { return target.Plain(c.error) + ": " + c.cure }
+func (c *cured) Error() string { return keytext.Error(c.error) + ": " + c.cure }
 func (c *cured) Unwrap() error { return c.error }

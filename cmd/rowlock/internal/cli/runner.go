@@ -129,7 +129,7 @@ func (r *runner) notLocked(ctx context.Context, err error) error {
 		return &exitError{interrupted(ctx), errors.New("interrupted while waiting: nothing was run")}
 	case held && r.flags.skip:
 		r.outcome = "skipped"
-		r.say("skipped: %s", strings.TrimPrefix(target.Plain(err), "rowlock: "))
+		r.say("skipped: %s", strings.TrimPrefix(keytext.Error(err), "rowlock: "))
 		return nil
 	case held:
 		r.outcome = "held"
@@ -244,7 +244,7 @@ func (r *runner) unlock(lock *rowlock.Lock, failed bool) error {
 	err := unlock(ctx)
 	if err != nil && !errors.Is(err, lease.ErrLost) && !errors.Is(err, lease.ErrMaxHold) {
 		r.say("run: %s is not released: %s: it is free within %s", keytext.Show(r.key),
-			strings.TrimPrefix(target.Plain(err), "rowlock: "), r.flags.ttl)
+			strings.TrimPrefix(keytext.Error(err), "rowlock: "), r.flags.ttl)
 	}
 	return err
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
-	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -69,7 +68,7 @@ func (p *program) watchKeys(ctx context.Context, text string, every time.Duratio
 			continue // rowlock's own
 		case err != nil && e.Key != "": // its row is bad, and the database answers
 			if err := p.printBad(e.Key, err); err != nil {
-				return &exitError{exitOther, fmt.Errorf("print: %s", target.Plain(err))}
+				return &exitError{exitOther, fmt.Errorf("print: %s", keytext.Error(err))}
 			}
 			continue
 		case err != nil && gone:
@@ -83,7 +82,7 @@ func (p *program) watchKeys(ctx context.Context, text string, every time.Duratio
 			fmt.Fprintf(p.stderr, "rowlock: %s answers again\n", t.Name)
 		}
 		if err := p.printEvent(e); err != nil {
-			return &exitError{exitOther, fmt.Errorf("print: %s", target.Plain(err))}
+			return &exitError{exitOther, fmt.Errorf("print: %s", keytext.Error(err))}
 		}
 	}
 	return nil

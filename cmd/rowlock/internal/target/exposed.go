@@ -11,6 +11,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -119,7 +120,7 @@ func postgresHops(dsn string) ([]hop, error) {
 // withoutDSN is what pgx says about a DSN, without the DSN: pgx hides a password before the @, and
 // none that is a parameter.
 func withoutDSN(err error, dsn string) string {
-	text := Plain(err)
+	text := keytext.Error(err)
 	if _, rest, ok := strings.Cut(text, "`: "); ok {
 		text = rest
 	}

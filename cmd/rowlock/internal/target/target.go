@@ -19,6 +19,7 @@ import (
 	rowmysql "github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -30,6 +31,17 @@ type Settings struct {
 	Pooled bool
 	// RequireTLS refuses to connect to another host without TLS.
 	RequireTLS bool
+}
+
+// Flags name the tables as the flags of a command do: " --prefix app_", or nothing.
+func (s Settings) Flags() (flags string) {
+	if s.Prefix != "" {
+		flags += " --prefix " + s.Prefix
+	}
+	if s.Schema != "" {
+		flags += " --schema " + s.Schema
+	}
+	return flags
 }
 
 // Target is a database.
@@ -269,10 +281,7 @@ type UnreachableError struct {
 
 func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("rowlock: %s cannot be reached: %s: check that it runs, and --dsn",
-		e.Name, Plain(e.Cause))
+		e.Name, keytext.Error(e.Cause))
 }
 
 func (e *UnreachableError) Unwrap() error { return e.Cause }
-
-// Plain returns an error in one line.
-func Plain(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -13,7 +13,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
-	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 )
 
@@ -228,7 +227,7 @@ func (m *model) state() string {
 }
 
 func (a *answers) why() string {
-	return strings.TrimPrefix(target.Plain(a.gone), "rowlock: ")
+	return strings.TrimPrefix(keytext.Error(a.gone), "rowlock: ")
 }
 
 func (m *model) footer() string {
