@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -18,7 +19,7 @@ import (
 // DoTx locks key and runs f in a transaction that has fenced the lock: everything that f writes
 // with tx is committed while no other owner has the key, or not at all. The transaction is of the
 // pool that Open got. It also releases the lock, so that the key is free exactly when what f wrote
-// is there.
+// is there; or it hands the key to the next caller of this client.
 //
 //	err := locks.DoTx(ctx, "account/7", func(ctx context.Context, tx *sql.Tx) error {
 //		_, err := tx.ExecContext(ctx, `UPDATE account SET balance = balance - 5 WHERE id = 7`)
@@ -30,8 +31,9 @@ import (
 // means that the COMMIT was acknowledged. What f has finished is committed, even if ctx has ended.
 //
 // f may run twice: if the database has ended the transaction to let another one pass (deadlock,
-// serialization failure, busy SQLite file), and nothing was committed, DoTx rolls back and runs f
-// again, five times in all. After a COMMIT without an answer it returns ErrUnknown instead.
+// serialization failure, busy SQLite file) or was restored, and nothing was committed, DoTx rolls
+// back and runs f again, five times in all. After a COMMIT without an answer it returns ErrUnknown
+// instead.
 //
 // Errors are otherwise those of Lock, and of Fence: ErrFenced if the lock was lost before COMMIT,
 // or a protected table has refused what f wrote. Once a transaction has begun it is never ErrHeld.
@@ -171,15 +173,27 @@ type section struct {
 	terms txTerms
 	locks *Locks
 
-	marks     bool // a savepoint tells whether the transaction is the one that was begun
-	again     bool // another attempt may succeed: nothing was committed
-	committed bool // and acknowledged
+	marks     bool        // a savepoint tells whether the transaction is the one that was begun
+	again     bool        // another attempt may succeed: nothing was committed
+	committed bool        // and acknowledged
+	next      *queue.InTx // gets the key by the COMMIT; nil: the transaction releases it
 }
 
 // txTerms are the options that only DoTx has.
 type txTerms struct {
 	sql   sql.TxOptions
 	keeps bool // the locks outlive the transaction
+}
+
+// take is the last option of a section.
+func (t *txTerms) take(r *request) error {
+	if r.reentrant {
+		return fmt.Errorf("%w: Reentrant: DoTx ends its lock with its transaction, and cannot share that of its ctx; "+
+			"leave the option out", lease.ErrConfig)
+	}
+	t.sql, t.keeps = r.tx, r.minHold > 0
+	r.given &^= givenTxOptions | givenShared
+	return nil
 }
 
 // mostSections is how often DoTx runs its function.
@@ -291,11 +305,9 @@ func (s *section) commit(ctx context.Context, tx lease.Transaction) error {
 			return s.ended(err)
 		}
 	}
-	leave := (*Lock).UnlockIn
-	if s.terms.keeps {
-		leave = (*Lock).unmarkIn
-	}
-	if err := s.locks.each(func(l *Lock) error { return leave(l, ctx, tx) }); err != nil {
+	s.takeNext()
+	defer s.passOn(ctx) // also if a driver panics
+	if err := s.leave(ctx, tx); err != nil {
 		return s.ended(err)
 	}
 	err := tx.Commit(ctx)
@@ -310,9 +322,26 @@ func (s *section) commit(ctx context.Context, tx lease.Transaction) error {
 		ErrUnknown, s.locks.Keys(), err)
 }
 
+// leave has the transaction give the locks up, or keep them.
+func (s *section) leave(ctx context.Context, tx lease.Transaction) error {
+	return s.locks.each(func(l *Lock) error {
+		switch {
+		case s.terms.keeps:
+			return l.unmarkIn(ctx, tx)
+		case s.next != nil:
+			return l.leaveIn(ctx, tx, s.next.Send)
+		}
+		return l.UnlockIn(ctx, tx)
+	})
+}
+
 // ended is err, or what it means if f has ended the transaction.
 func (s *section) ended(err error) error {
 	s.again = errors.Is(err, ErrBusy)
+	if v := sqlstore.Judge(s.d, err); s.next != nil && v.Class == sqlstore.Unfit && v.As == nil {
+		s.next.Strayed() // not the server whose tokens the client knows: the next attempt releases
+		s.again = true
+	}
 	if !errors.Is(err, sql.ErrTxDone) {
 		return err
 	}
@@ -326,38 +355,6 @@ func (s *section) failed(what string, err error) error {
 	v := sqlstore.Judge(s.d, err)
 	s.again = v.Class == sqlstore.Conflict
 	return v.Explain(fmt.Sprintf("%s the transaction of %q", what, s.locks.Keys()), err)
-}
-
-// TxOptions is for DoTx alone: how its transaction begins. A transaction that may not write is
-// refused.
-func TxOptions(o sql.TxOptions) Option {
-	return func(r *request) error {
-		if o.ReadOnly {
-			return fmt.Errorf("%w: TxOptions: ReadOnly: the transaction writes the lock's row; leave it out",
-				lease.ErrConfig)
-		}
-		r.tx, r.given = o, r.given|givenTxOptions
-		return nil
-	}
-}
-
-// Shared is for DoTx alone: it shares the key as RLock does.
-func Shared() Option {
-	return func(r *request) error {
-		r.Want.Shared, r.given = true, r.given|givenShared
-		return nil
-	}
-}
-
-// take is the last option of a section.
-func (t *txTerms) take(r *request) error {
-	if r.reentrant {
-		return fmt.Errorf("%w: Reentrant: DoTx ends its lock with its transaction, and cannot share that of its ctx; "+
-			"leave the option out", lease.ErrConfig)
-	}
-	t.sql, t.keeps = r.tx, r.minHold > 0
-	r.given &^= givenTxOptions | givenShared
-	return nil
 }
 
 // within is ctx for what is done under the locks: it ends with the first of them, and carries them.
@@ -377,4 +374,46 @@ func (ls *Locks) wereReleased() {
 		l.h.freed = true
 		l.h.mu.Unlock()
 	}
+}
+
+// takeNext takes the next caller of this process out of its queue, if the transaction hands the key
+// over in place of a release. Close waits until that caller is told, or put back.
+func (s *section) takeNext() {
+	h := s.locks.locks[0].h
+	if len(s.locks.locks) > 1 || s.terms.keeps || !h.k.calls.Enter() {
+		return
+	}
+	if l, alone := h.alone(); alone {
+		s.next = h.k.returns.InTx(l)
+	}
+	if s.next == nil {
+		h.k.calls.Leave()
+	}
+}
+
+// alone returns the lease. It reports false if more than it depends on the row: the handle of a
+// Reentrant call, or a copy of the granting request that may come later.
+func (h *hold) alone() (l lease.Lease, alone bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lease.Lease, h.handles == 1 && !h.uncertain
+}
+
+// passOn tells the next caller of its lease after an acknowledged COMMIT, and else puts it back.
+func (s *section) passOn(ctx context.Context) {
+	next, h := s.next, s.locks.locks[0].h
+	if next == nil {
+		return
+	}
+	s.next = nil
+	defer h.k.calls.Leave()
+	if !s.committed {
+		next.TakeBack()
+		return
+	}
+	h.mu.Lock()
+	h.freed, h.passed = true, true
+	h.endWith(ErrUnlocked, onEnd) // before the next caller is told
+	h.mu.Unlock()
+	next.Made(ctx)
 }

@@ -147,9 +147,14 @@ func (l *Lock) UnlockIn(ctx context.Context, tx lease.Runner) error {
 			"use Unlock, or UnlockNow after the commit",
 			lease.ErrConfig, l.h.lease.Key, rest.Round(time.Millisecond))
 	}
-	err := l.asItIs(ctx, "UnlockTx", tx, func(as lease.Lease) error {
-		return l.h.k.store.ReleaseTx(ctx, tx, as)
-	})
+	return l.leaveIn(ctx, tx, l.h.k.store.ReleaseTx)
+}
+
+// leaveIn has leave change the row so that it no longer names the lock once tx is committed.
+func (l *Lock) leaveIn(
+	ctx context.Context, tx lease.Runner, leave func(context.Context, lease.Runner, lease.Lease) error,
+) error {
+	err := l.asItIs(ctx, "UnlockTx", tx, func(as lease.Lease) error { return leave(ctx, tx, as) })
 	if err == nil {
 		l.h.k.dog.Leaving(&l.h.lease)
 	}

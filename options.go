@@ -220,3 +220,24 @@ func (r *request) apply(opts []Option) error {
 	}
 	return nil
 }
+
+// TxOptions is for DoTx alone: how its transaction begins. A transaction that may not write is
+// refused.
+func TxOptions(o sql.TxOptions) Option {
+	return func(r *request) error {
+		if o.ReadOnly {
+			return fmt.Errorf("%w: TxOptions: ReadOnly: the transaction writes the lock's row; leave it out",
+				lease.ErrConfig)
+		}
+		r.tx, r.given = o, r.given|givenTxOptions
+		return nil
+	}
+}
+
+// Shared is for DoTx alone: it shares the key as RLock does.
+func Shared() Option {
+	return func(r *request) error {
+		r.Want.Shared, r.given = true, r.given|givenShared
+		return nil
+	}
+}

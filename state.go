@@ -116,6 +116,7 @@ type state struct {
 	handles  int32 // that were not unlocked; the lock ends with the last
 	phase    phase
 	freed    bool                 // by a transaction that was committed
+	passed   bool                 // and that has handed the lease to the next caller
 	demanded bool                 // by the others of a cycle that a call above this hold has ended
 	cause    error                // of its end; nil before
 	answered chan struct{}        // closed when the Downgrade at the store is; nil without one

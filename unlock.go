@@ -203,7 +203,7 @@ func (p *parting) claim(minHold, open bool) (i queue.Release, to place) {
 	}
 	to = h.step(e)
 	cause, tx := h.cause, h.tx
-	h.tx, i.Freed = nil, h.freed
+	h.tx, i.Freed, i.Passed = nil, h.freed, h.passed
 	i.Lease, p.demanded = h.lease.Lease, h.demanded
 	h.mu.Unlock()
 	switch {

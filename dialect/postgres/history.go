@@ -29,6 +29,19 @@ func (d *database) EraText(s *conn.Session, h sqlstore.History) string {
 	if !s.Unprepared {
 		return fmt.Sprint(h.Newest)
 	}
-	return fmt.Sprintf("(CASE (%s) WHEN '%s' THEN '%d' ELSE '%s' END)::bigint",
-		d.Text("era-history"), h.Name, h.Newest, anotherServer)
+	return d.eraHere(h, "")
+}
+
+// eraHere is a number in the history h alone. The server evaluates first, an empty text, too.
+func (d *database) eraHere(h sqlstore.History, first string) string {
+	return fmt.Sprintf("(CASE (%s) WHEN '%s' THEN %s'%d' ELSE '%s' END)::bigint",
+		d.Text("era-history"), h.Name, first, h.Newest, anotherServer)
+}
+
+// eraInTx is for a transaction of the application's, which may be at any server. It makes the
+// COMMIT as durable as a pinned connection's where the application has it less so.
+func (d *database) eraInTx(h sqlstore.History) string {
+	return d.eraHere(h, `left(set_config('synchronous_commit',
+		CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN `+durable(true)+`
+		ELSE current_setting('synchronous_commit') END, true), 0) || `)
 }

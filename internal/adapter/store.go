@@ -20,6 +20,7 @@ type Store struct {
 	Waker    lease.Waker // nil too if waking one process has no effect
 	Sweeper  lease.Sweeper
 	Graph    lease.Graph
+	TxPasser TxPasser
 
 	store    lease.Store
 	all      lease.AllAcquirer
@@ -58,6 +59,7 @@ func Of(store lease.Store) *Store {
 	s.fencer, _ = As[lease.Fencer](store)
 	s.renewing, _ = s.fencer.(lease.RenewingFencer)
 	s.releaser, _ = As[lease.TxReleaser](store)
+	s.TxPasser, _ = s.releaser.(TxPasser)
 	s.evictor, _ = As[lease.Evictor](store)
 	s.roamer, _ = As[lease.Roamer](store)
 	s.settler, _ = As[lease.Settler](store)

@@ -52,6 +52,8 @@ type Eras struct {
 	// gates have admitted: every era, if none holds any back.
 	bounds conn.EraBounds
 	gates  gates
+	// The history of which a session has learned last; nil for what is not to be believed any more.
+	learned atomic.Pointer[sqlstore.History]
 }
 
 // New returns the eras of the tables that d speaks of. It calls began, unless that is nil, for each
@@ -106,6 +108,7 @@ func (e *Eras) Learn(ctx context.Context, s *conn.Session) error {
 		h, err := e.find(ctx, s)
 		if err == nil {
 			e.see(h.Newest)
+			e.learned.Store(&h)
 			s.GrantIn(h.Newest, e.d.EraText(s, h), e.holds)
 			s.Bounds = &e.bounds
 			return nil

@@ -230,6 +230,27 @@ func (s *keys) claim(key string, hand, alone bool) (w *waiter, over bool) {
 	return w, false
 }
 
+// claimInTx is claim for a hand-over by a COMMIT, which may take long: the head must want nothing
+// but this key. If this process has had the key for long enough, the release finds it out anew.
+func (s *keys) claimInTx(key string, alone bool) *waiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, now := s.find(key), time.Now()
+	if k == nil {
+		return nil
+	}
+	had := k.usage
+	if had.spent(&s.policy, now) || !alone && had.over(now, 3*s.slice) {
+		return nil
+	}
+	w := k.head()
+	if w == nil || k.attempting != nil || k.holding || w.any != nil || w.asksOnly() || w.call.Want.Shared {
+		return nil
+	}
+	k.remove(w)
+	return w
+}
+
 // give gives w what it was claimed for. It reports false if w has left meanwhile: the caller must
 // then pass the grant on.
 func (s *keys) give(w *waiter, g Grants) bool {

@@ -31,6 +31,8 @@ type Release struct {
 	// Left: a transaction of the holder's may have released the lease already. Freed: it has, and was
 	// committed.
 	Left, Freed bool
+	// Passed: that transaction has handed the lease to the next waiter, and nothing is to be released.
+	Passed bool
 	// Fenced: a transaction of the holder's may have the row locked. Open: it certainly has not ended.
 	Fenced, Open bool
 	// Slot: the key is a slot of a limit, and has no queue.
@@ -139,7 +141,7 @@ func (r *Releaser) prepare(ctx context.Context, items []Release) (due bool) {
 	r.probe(ctx, openTimeout, items, func(i *Release) bool { return i.Open && i.Keep <= 0 })
 	for n := range items {
 		i := &items[n]
-		i.state.done = i.Keep > 0 || i.Answer.Err != nil
+		i.state.done = i.Keep > 0 || i.Answer.Err != nil || i.Passed
 		due = due || !i.state.done
 	}
 	r.look(ctx, items)

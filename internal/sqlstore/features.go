@@ -81,6 +81,10 @@ type OwnTx struct {
 	// conn. PinsSession says that the session keeps them, and must be discarded.
 	Pin         func(ctx context.Context, conn *sql.Conn) error
 	PinsSession bool
+	// EraInTx is EraText for a transaction of the application's own, whose COMMIT it makes as durable
+	// as that of a grant. nil: such a transaction must not grant, because nothing tells in it whether
+	// the server is the one that has told of the era.
+	EraInTx func(h History) string
 	// PinShared makes the settings of a transaction that has just begun with want, in a session that
 	// other clients share: what want leaves open is what the database, the role and the server have,
 	// and not what another client has left. What can no longer be set in this transaction it notes

@@ -66,7 +66,10 @@ func (s *Store) Era() lease.Token { return s.eras.Newest() }
 // HoldEras has grants in later eras fail with seam.ErrNewEra.
 func (s *Store) HoldEras() (admit func(start lease.Token), free func()) { return s.eras.Hold() }
 
-var _ adapter.EraGate = (*Store)(nil)
+var (
+	_ adapter.EraGate  = (*Store)(nil)
+	_ adapter.TxPasser = (*Store)(nil)
+)
 
 // Relaxes reports whether a release may be less durable than a grant. rowlock.New refuses that with
 // Config.DurableRelease. On MySQL and MariaDB the setting is the server's, and none is.

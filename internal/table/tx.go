@@ -10,6 +10,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -49,7 +50,31 @@ func (s *Store) ReleaseTx(ctx context.Context, tx lease.Runner, l lease.Lease) e
 	if l.Shared {
 		return s.leaveTx(ctx, tx, l)
 	}
-	query, args := s.d.Text("release-tx"), []any{[]byte(l.Key), conn.Bytes(l.Owner), int64(l.Token)}
+	args := []any{[]byte(l.Key), conn.Bytes(l.Owner), int64(l.Token)}
+	return s.finish(ctx, tx, l, s.d.Text("release-tx"), args)
+}
+
+// PassesInTx is nil with RequireSync, which is proved on pinned connections only.
+func (s *Store) PassesInTx() adapter.PassInTx {
+	start, text := s.eras.InTx()
+	if text == "" || s.sync != nil {
+		return nil
+	}
+	return func(ctx context.Context, tx lease.Runner, h lease.HandOver) (lease.Token, error) {
+		args := []any{
+			conn.Bytes(h.To.Owner), h.To.Note, conn.Micros(h.To.TTL),
+			[]byte(h.From.Key), conn.Bytes(h.From.Owner), int64(h.From.Token),
+		}
+		err := s.finish(ctx, tx, h.From, conn.FillEra(s.d.Text("hand-over"), text), args)
+		return max(h.From.Token, start) + 1, err
+	}
+}
+
+// Strayed has no transaction hand a lease over until a session learns of its era again.
+func (s *Store) Strayed() { s.eras.Strayed() }
+
+// finish runs the statement after which the row no longer names l, if tx is committed.
+func (s *Store) finish(ctx context.Context, tx lease.Runner, l lease.Lease, query string, args []any) error {
 	if last, ok := tx.(sqlstore.Finisher); ok {
 		return s.inTx(ctx, tx, "unlock", l, last.Finish(ctx, query, args))
 	}
