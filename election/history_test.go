@@ -33,27 +33,29 @@ type record struct {
 // running is a lead that has not returned.
 type running struct {
 	ctx  context.Context
+	lock *rowlock.Lock
 	told time.Time // when ctx ended
 }
 
 // begin notes that a candidate leads. None other may lead then, nor drain.
-func (r *record) begin(candidate int, ctx context.Context, term lease.Token) *running {
+func (r *record) begin(candidate int, ctx context.Context, lock *rowlock.Lock) *running {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	term := lock.Token()
 	if r.leads[candidate] != nil {
 		r.t.Errorf("candidate %d leads beside itself", candidate)
 	}
 	for other, l := range r.leads {
 		if l.ctx.Err() == nil {
 			r.t.Errorf("term %d of candidate %d begins while %d leads", term, candidate, other)
-		} else if drained(l.ctx) && time.Since(l.told) < r.drain {
+		} else if l.drains() && time.Since(l.told) < r.drain {
 			r.t.Errorf("term %d of candidate %d begins while %d drains", term, candidate, other)
 		}
 	}
 	if term <= r.last {
 		r.t.Errorf("term %d follows term %d", term, r.last)
 	}
-	l := &running{ctx: ctx}
+	l := &running{ctx: ctx, lock: lock}
 	r.last, r.leads[candidate] = term, l
 	r.terms++
 	context.AfterFunc(ctx, func() {
@@ -65,10 +67,12 @@ func (r *record) begin(candidate int, ctx context.Context, term lease.Token) *ru
 	return l
 }
 
-// drained reports whether a lead ended in good order.
-func drained(ctx context.Context) bool {
-	cause := context.Cause(ctx)
-	return errors.Is(cause, context.Canceled) || errors.Is(cause, election.ErrPreferred)
+// drains reports whether a lead was ended in good order, and its lease kept for it. A database that
+// cannot be reached for so long keeps none: the lead has been told to end, and cannot be told more.
+func (l *running) drains() bool {
+	cause := context.Cause(l.ctx)
+	ordered := errors.Is(cause, context.Canceled) || errors.Is(cause, election.ErrPreferred)
+	return ordered && !errors.Is(context.Cause(l.lock.Context()), rowlock.ErrLost)
 }
 
 func (r *record) end(candidate int) {
@@ -171,7 +175,7 @@ func (r *record) stand(
 	defer time.AfterFunc(part(1200), stop).Stop()
 	defer stop()
 	_ = election.Run(ctx, c, "boss", func(ctx context.Context, l *rowlock.Lock) error {
-		r.begin(i, ctx, l.Token())
+		r.begin(i, ctx, l)
 		defer r.end(i)
 		select {
 		case <-ctx.Done():
