@@ -45,7 +45,7 @@ func tellsItsStory(t *testing.T, p *program.Run) {
 	}
 	want := []string{"without a lock", "were overwritten", "with the lock", "✓ one holder at a time: expected", "All promises kept."}
 	if canStop {
-		want = append(want, "SIGSTOP", "✗ expected 160, got 110: B's 50 are gone", "✓ a loss is never silent", "writes 110: refused", "rowlock: fenced:",
+		want = append(want, "SIGSTOP", "✗ expected 160, got 110: B's 50 are gone", "✓ a loss is never silent", "writes 110: refused", "fenced: ",
 			"✓ an older token may not write", "✓ tokens only grow", "✓ no lease is given away early", "✓ no update is lost: expected 160, got 160")
 	}
 	for _, w := range want {

@@ -474,7 +474,6 @@ type handed struct {
 
 	inside int
 	last   lease.Token
-	passed int
 }
 
 func (m *handed) n(n int) int {

@@ -111,7 +111,7 @@ func TestALeaderThatWasStoppedIsFenced(t *testing.T) {
 		}
 		h.of(old.by, "ended")
 		failed := h.of(old.by, "failed")
-		if !strings.Contains(failed.Why, "rowlock: lost") {
+		if !strings.Contains(failed.Why, "lost") {
 			s.Errorf("OnError was told %q", failed.Why)
 		}
 		fenced := 0

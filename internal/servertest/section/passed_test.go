@@ -147,7 +147,7 @@ type locked struct {
 // other gets.
 func next(
 	s *servertest.Scene, c *rowlock.Client, table string, fault faultdb.Fault, between func(ctx context.Context),
-) (section error, waited <-chan locked) {
+) (waited <-chan locked, section error) {
 	s.Helper()
 	begin, faults, _ := begins(s)
 	done := make(chan locked, 1)
@@ -164,7 +164,7 @@ func next(
 		return add(table)(in, tx)
 	})
 	faults.Set(nil)
-	return section, done
+	return done, section
 }
 
 // In each of these the next caller has the key by a statement of its own, or not at all.
@@ -176,7 +176,7 @@ func TestACommitThatIsNotAnsweredHandsNothingOver(t *testing.T) {
 			if rows, err := c.Inspect(s.Context(), lease.Filter{Keys: []string{"k"}}); err == nil && len(rows) > 0 {
 				before = rows[0].Token
 			}
-			err, done := next(s, c, table, fault, nil)
+			done, err := next(s, c, table, fault, nil)
 			s.WantErr(err, rowlock.ErrUnknown)
 			got := servertest.Await(s, servertest.Patience, done, "the next caller")
 			s.OK(got.err)
@@ -237,7 +237,7 @@ func TestAForcedReleaseTakesWhatACommitHasHandedOver(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
 		table, c, operator := s.Ledger(), s.Client(servertest.WithTTL(3*time.Second)), s.Client()
 		gate, forced := faultdb.NewGate(), make(chan error, 1)
-		err, done := next(s, c, table, faultdb.Block(gate), func(ctx context.Context) {
+		done, err := next(s, c, table, faultdb.Block(gate), func(ctx context.Context) {
 			<-gate.Arrived()
 			go func() {
 				_, err := operator.ForceRelease(ctx, "k", rowlock.Force{Reason: "test"})
