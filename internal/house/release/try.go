@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -54,7 +55,7 @@ func (r *release) get(ctx context.Context, folder, module string, others ...stri
 		what += " beside older frameworks"
 	}
 	return step(what, func() error {
-		if err := application(folder, "module example.com/application\n\ngo 1.26.0\n"); err != nil {
+		if err := application(folder); err != nil {
 			return err
 		}
 		for _, wanted := range append(slices.Clone(others), m+"@"+r.version) {
@@ -78,27 +79,29 @@ func (r *release) get(ctx context.Context, folder, module string, others ...stri
 		if _, err := r.command(ctx, folder, "go", "vet", "."); err != nil {
 			return err
 		}
-		return r.keeps(ctx, folder, module, others)
+		if module != "" { // it is there for a framework, and may raise it
+			return nil
+		}
+		return r.keeps(ctx, folder, others)
 	})
 }
 
-func application(folder, mod string) error {
+func application(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "go.mod"), []byte(mod), 0o600)
+	return os.WriteFile(filepath.Join(folder, "go.mod"), []byte("module example.com/application\n\ngo 1.26.0\n"), 0o600)
 }
 
-// keeps fails if the root's module has raised the version of a framework. The others are there for
-// one, and may raise it.
-func (r *release) keeps(ctx context.Context, folder, module string, versions []string) error {
+// keeps fails if the version of a framework was raised.
+func (r *release) keeps(ctx context.Context, folder string, versions []string) error {
 	for _, wanted := range versions {
 		name, v, _ := strings.Cut(wanted, "@")
 		got, err := r.command(ctx, folder, "go", "list", "-m", "-f", "{{.Version}}", name)
 		if err != nil {
 			return err
 		}
-		if got = strings.TrimSpace(got); module == "" && got != v {
+		if got = strings.TrimSpace(got); got != v {
 			return fmt.Errorf("an application on %s now has %s", wanted, got)
 		}
 	}
@@ -152,14 +155,13 @@ func (r *release) licensed(ctx context.Context, bin string) error {
 }
 
 func (r *release) hasLicense(ctx context.Context, module, version string) bool {
-	folder, err := r.command(ctx, r.cache, "go", "mod", "download", "-json", module+"@"+version)
-	if err != nil {
+	text, err := r.command(ctx, r.cache, "go", "mod", "download", "-json", module+"@"+version)
+	var at struct{ Dir string }
+	if err != nil || json.Unmarshal([]byte(text), &at) != nil {
 		return false
 	}
-	_, folder, _ = strings.Cut(folder, `"Dir": "`)
-	folder, _, _ = strings.Cut(folder, `"`)
 	for _, pattern := range []string{"LICEN[SC]E*", "COPYING*", "License*"} {
-		if found, _ := filepath.Glob(filepath.Join(folder, pattern)); len(found) > 0 {
+		if found, _ := filepath.Glob(filepath.Join(at.Dir, pattern)); len(found) > 0 {
 			return true
 		}
 	}

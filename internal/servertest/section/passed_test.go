@@ -142,9 +142,8 @@ type locked struct {
 	err error
 }
 
-// next runs a section that another call waits behind, with the nth COMMIT from now in the hands of
-// fault, and returns the section's error and what the
-// other gets.
+// next runs a section that another call waits behind, with its COMMIT in the hands of fault, and
+// returns what the other gets and the section's error.
 func next(
 	s *servertest.Scene, c *rowlock.Client, table string, fault faultdb.Fault, between func(ctx context.Context),
 ) (waited <-chan locked, section error) {
