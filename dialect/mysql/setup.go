@@ -123,13 +123,20 @@ func pin(ctx context.Context, conn *sql.Conn) error {
 	return loggable(ctx, conn)
 }
 
+// leastLogged is room in the binary log for the largest of rowlock's batches, twice.
+const leastLogged = 4 << 20
+
 // loggable refuses a session that writes statements into the binary log. InnoDB refuses every
 // change there (error 1665), because at READ COMMITTED a replica would run them in another order.
+//
+// It refuses one whose transactions may not be as long there as ours are: a transaction of a few
+// bytes too many MySQL rolls back, and answers as if it were committed.
 func loggable(ctx context.Context, conn *sql.Conn) error {
 	var log bool
 	var format string
+	var room uint64
 	err := conn.QueryRowContext(ctx, `SELECT @@log_bin AND @@SESSION.sql_log_bin,
-		@@SESSION.binlog_format`).Scan(&log, &format)
+		@@SESSION.binlog_format, @@GLOBAL.max_binlog_cache_size`).Scan(&log, &format, &room)
 	var my *mysql.MySQLError
 	switch {
 	case errors.As(err, &my) && my.Number == 1193:
@@ -140,6 +147,10 @@ func loggable(ctx context.Context, conn *sql.Conn) error {
 		return fmt.Errorf("%w: binlog_format is STATEMENT, with which InnoDB refuses changes at READ "+
 			"COMMITTED (error 1665): SET GLOBAL binlog_format = 'ROW' (or MIXED), and so in the "+
 			"server's configuration and the DSN", lease.ErrConfig)
+	case log && room < leastLogged:
+		return fmt.Errorf("%w: max_binlog_cache_size is %d, and a commit that MySQL has no room for is "+
+			"acknowledged and rolled back: SET GLOBAL max_binlog_cache_size = %d or more, and so in the "+
+			"server's configuration", lease.ErrConfig, room, leastLogged)
 	}
 	return nil
 }
