@@ -23,13 +23,19 @@ func TestReadmeIsShort(t *testing.T) {
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// The README's program is examples/first, which the build compiles.
-func TestReadmeProgramIsTheExample(t *testing.T) {
+// The README's programs, in this order. The build compiles them, and their own tests run them.
+var readmePrograms = []string{"examples/first/main.go", "examples/postgres/main.go"}
+
+func TestReadmeProgramsAreTheExamples(t *testing.T) {
 	t.Chdir(root)
-	_, code, _ := strings.Cut(readFile(t, "examples/first/main.go"), "package main")
-	block := goBlock.FindStringSubmatch(readFile(t, "README.md"))
-	if block == nil || block[1] != "package main"+code {
-		t.Error("README.md's first Go block is not examples/first/main.go without its comment")
+	blocks := goBlock.FindAllStringSubmatch(readFile(t, "README.md"), -1)
+	if len(blocks) != len(readmePrograms) {
+		t.Fatalf("README.md has %d Go blocks, want those of %q", len(blocks), readmePrograms)
+	}
+	for i, program := range readmePrograms {
+		if _, code, _ := strings.Cut(readFile(t, program), "package main"); blocks[i][1] != "package main"+code {
+			t.Errorf("README.md's Go block %d is not %s without its comment", i+1, program)
+		}
 	}
 }
 
@@ -107,7 +113,7 @@ func TestTheProtocolIsWhatItsProgramsRun(t *testing.T) {
 func linesOfExamples(t *testing.T) map[string]bool {
 	t.Helper()
 	lines := map[string]bool{}
-	for _, file := range append(find(t, ".", "example_test.go"), "examples/first/main.go") {
+	for _, file := range append(find(t, ".", "example_test.go"), readmePrograms...) {
 		for line := range strings.Lines(readFile(t, file)) {
 			lines[bareLine(line)] = true
 		}

@@ -63,6 +63,7 @@ var clean = []string{
 	"examples/internal/source",
 	"examples/metrics",
 	"examples/orders",
+	"examples/postgres",
 	"examples/quickstart",
 	"examples/scheduler",
 	"examples/segments",
