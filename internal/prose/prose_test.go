@@ -56,6 +56,7 @@ var clean = []string{
 	"doctor",
 	"election",
 	"examples/cron",
+	"examples/fencetest",
 	"examples/first",
 	"examples/hotkey",
 	"examples/internal/command",
