@@ -39,12 +39,12 @@ func TestReadmeProgramsAreTheExamples(t *testing.T) {
 	}
 }
 
-// Every other line of Go in the README and in docs stands in an example too, and every block is
-// whole and formatted.
+// Every other line of Go in the README, in AGENTS.md and in docs stands in an example too, and
+// every block is whole and formatted.
 func TestReadmeAndDocsAreCompiled(t *testing.T) {
 	t.Chdir(root)
 	compiled := linesOfExamples(t)
-	for _, page := range append(find(t, "docs", ".md"), "README.md") {
+	for _, page := range append(find(t, "docs", ".md"), "README.md", "AGENTS.md") {
 		if strings.HasPrefix(page, "docs/decisions/") { // a decision may show what was rejected
 			continue
 		}
@@ -138,8 +138,8 @@ var (
 // Every relative link leads to a file that exists, and to a heading that this file has.
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Chdir(root)
-	pages := append(find(t, "docs", ".md"), "README.md", "CONTRIBUTING.md", "SECURITY.md",
-		"CHANGELOG.md")
+	pages := append(find(t, "docs", ".md"), "README.md", "AGENTS.md", "CONTRIBUTING.md",
+		"SECURITY.md", "CHANGELOG.md")
 	for _, page := range pages {
 		text := codeBlock.ReplaceAllString(readFile(t, page), "")
 		for _, link := range linkTo.FindAllStringSubmatch(text, -1) {

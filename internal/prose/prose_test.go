@@ -55,6 +55,7 @@ var clean = []string{
 	"dialect/sqlite",
 	"doctor",
 	"election",
+	"examples/agents",
 	"examples/cron",
 	"examples/fencetest",
 	"examples/first",
