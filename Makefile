@@ -103,7 +103,7 @@ ROUND        ?= 10s
 TIMES        ?= 1
 REPORT       ?= docs/reliability.md
 
-chaos: ## the attack while servers, networks, clocks and processes break: FOR=60s on each, SEED=…, ON=…, FAULTS=…; writes docs/reliability.md, or REPORT=…
+chaos: ## the attack while servers, networks, clocks and processes break: FOR=60s on each, SEED=…, ON=…, FAULTS=…; writes docs/reliability.md and its data, or REPORT=…
 	@$(chaos_needs); scripts/with-servers $(chaos_on) -- true
 	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
 	go -C internal/attack build -o $$build/chaos ./chaos; \

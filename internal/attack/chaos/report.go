@@ -3,34 +3,208 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
+	"os"
 	"os/exec"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"github.com/rowlockdb/rowlock/internal/attack/proxy"
+	"github.com/rowlockdb/rowlock/internal/attack/check"
 )
 
-// markdown is the report.
-func (s *summary) markdown() string {
+// write writes the page, and beside it what the page is made of.
+func (d *data) write(page string) error {
+	text, err := d.json()
+	if err == nil {
+		err = os.WriteFile(strings.TrimSuffix(page, ".md")+".json", text, 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(page, []byte(d.markdown()), 0o644)
+	}
+	return err
+}
+
+// markdown is the page.
+func (d *data) markdown() string {
 	var b strings.Builder
 	b.WriteString(reportHead)
-	fmt.Fprintf(&b, "\n## This run\n\n- %[1]s, first seed %[3]d\n- each database for at least %[2]s, and each fault at least once\n",
-		s.began.UTC().Format("2006-01-02 15:04 MST"), s.settings.length, s.settings.seed)
-	fmt.Fprintf(&b, "- %d workers of %d goroutines, rounds of %s, leases of %s\n", s.settings.workers, goroutines(), s.settings.round, ttl)
-	fmt.Fprintf(&b, "- %s\n- %d cores, %s, rowlock %s\n", strings.Join(s.versions, "\n- "), runtime.NumCPU(), runtime.Version(), s.revision)
-	fmt.Fprintf(&b, "\n    make chaos FOR=%s ROUND=%s SEED=%d TIMES=%d ON=%q FAULTS=%q\n", s.settings.length, s.settings.round, s.settings.seed,
-		s.settings.times, s.settings.on, s.settings.faults)
-	s.results(&b)
-	s.failovers(&b)
-	s.times(&b)
-	s.statements(&b)
-	s.again(&b)
+	d.inShort(&b)
+	d.faults(&b)
+	d.failovers(&b)
+	d.worst(&b)
+	b.WriteString(checked)
+	d.run(&b)
+	d.again(&b)
 	return b.String()
+}
+
+func (d *data) inShort(b *strings.Builder) {
+	var all result
+	for _, r := range d.Faults {
+		all.add(&r)
+	}
+	fmt.Fprintf(b, "\n**In this run**: %d rounds, %d locks granted, %d fenced writes committed. Violations: %s.\n",
+		all.Rounds, all.Grants, all.Writes, kinds(all.Violations))
+}
+
+// add is for sums over databases or over all.
+func (r *result) add(other *result) {
+	r.Rounds += other.Rounds
+	r.Struck += other.Struck
+	r.Grants += other.Grants
+	r.Writes += other.Writes
+	r.Expired += other.Expired
+	for kind, n := range other.Violations {
+		if r.Violations == nil {
+			r.Violations = make(map[check.Kind]int)
+		}
+		r.Violations[kind] += n
+	}
+}
+
+// by returns what the results have in common in the order of their first, each with its results.
+func (d *data) by(name func(*result) string) (names []string, of map[string][]*result) {
+	of = make(map[string][]*result)
+	for i := range d.Faults {
+		n := name(&d.Faults[i])
+		if of[n] == nil {
+			names = append(names, n)
+		}
+		of[n] = append(of[n], &d.Faults[i])
+	}
+	return names, of
+}
+
+func database(r *result) string { return r.Database }
+func faultOf(r *result) string  { return r.Fault }
+
+// faults has a line for each fault.
+func (d *data) faults(b *strings.Builder) {
+	b.WriteString(faultsHead)
+	databases, _ := d.by(database)
+	names, of := d.by(faultOf)
+	var gaps []string
+	for _, name := range names {
+		var all result
+		var on []string
+		for _, r := range of[name] {
+			if r.Rounds > 0 {
+				on = append(on, r.Database)
+			}
+			all.add(r)
+			gaps = append(gaps, r.gaps()...)
+		}
+		if len(on) == len(databases) {
+			on = []string{"all"}
+		}
+		if len(on) > 0 {
+			fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %s |\n", name, strings.Join(on, ", "), all.Rounds, all.Struck,
+				all.Grants, all.Writes, kinds(all.Violations))
+		}
+	}
+	if len(gaps) > 0 {
+		fmt.Fprintf(b, "\nMissing:\n\n- %s\n", strings.Join(gaps, "\n- "))
+	}
+}
+
+// gaps are what the table does not show of a fault on a database.
+func (r *result) gaps() (list []string) {
+	if r.NotTested != "" {
+		list = append(list, fmt.Sprintf("%s on %s: **not tested**: %s", r.Fault, r.Database, r.NotTested))
+	}
+	if r.Unfinished > 0 {
+		list = append(list, fmt.Sprintf("%s on %s: **not run to the end**: %d", r.Fault, r.Database, r.Unfinished))
+	}
+	return list
+}
+
+// failovers has a line for each database.
+func (d *data) failovers(b *strings.Builder) {
+	var lines []string
+	databases, of := d.by(database)
+	for _, name := range databases {
+		var all failed
+		for _, r := range of[name] {
+			if r.Failovers != nil {
+				all.add(r.Failovers)
+			}
+		}
+		if all.Number > 0 {
+			lines = append(lines, fmt.Sprintf("| %s | %d | %d | %d, %d | %s | %d, %d |\n", name, all.Number, all.Lossy,
+				all.Repeated, all.Fallen, all.Longest, all.Committed, all.Refused))
+		}
+	}
+	if len(lines) > 0 {
+		b.WriteString(failoversHead + strings.Join(lines, ""))
+	}
+}
+
+func (f *failed) add(other *failed) {
+	f.Number += other.Number
+	f.Lossy += other.Lossy
+	f.Repeated += other.Repeated
+	f.Fallen += other.Fallen
+	f.Longest = max(f.Longest, other.Longest)
+	f.Committed += other.Committed
+	f.Refused += other.Refused
+}
+
+// worst has a line for each database: its worst times, and under which fault they were.
+func (d *data) worst(b *strings.Builder) {
+	b.WriteString(worstHead)
+	databases, of := d.by(database)
+	for _, name := range databases {
+		all := result{Overlaps: new(overlaps)}
+		for _, r := range of[name] {
+			all.add(r)
+			if r.Overlaps != nil {
+				all.Overlaps.Number += r.Overlaps.Number
+			}
+		}
+		if all.Rounds > 0 {
+			fmt.Fprintf(b, "| %s | %s | %s | %d; %s | %d |\n", name,
+				longest(of[name], func(r *result) rounded { return r.NextGrant }),
+				longest(of[name], func(r *result) rounded { return r.LateLoss }), all.Overlaps.Number,
+				longest(of[name], worstOverlap), all.Expired)
+		}
+	}
+}
+
+func worstOverlap(r *result) rounded {
+	if r.Overlaps == nil {
+		return 0
+	}
+	return r.Overlaps.Worst
+}
+
+// longest names the fault under which a time was longest.
+func longest(of []*result, d func(*result) rounded) string {
+	r := slices.MaxFunc(of, func(a, b *result) int { return cmp.Compare(d(a), d(b)) })
+	if d(r) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%s (%s)", d(r), r.Fault)
+}
+
+func (d *data) run(b *strings.Builder) {
+	r := d.Run
+	fmt.Fprintf(b, "\n## This run\n\n- %s, rowlock %s, %s, %d cores\n", r.Began, r.Rowlock, r.Go, r.Cores)
+	fmt.Fprintf(b, "- each database for at least %s, and each fault at least once\n", r.Each)
+	fmt.Fprintf(b, "- %d workers of %d goroutines, rounds of %s, leases of %s\n", r.Workers, r.Goroutines, r.Round, r.Lease)
+	fmt.Fprintf(b, "- %s\n\n    %s\n", strings.Join(r.Servers, "\n- "), r.Command)
+}
+
+func (d *data) again(b *strings.Builder) {
+	if len(d.Again) > 0 {
+		fmt.Fprintf(b, "\n## How to repeat what was found\n\n    %s\n", strings.Join(d.Again, "\n    "))
+	}
+}
+
+// command is the one that runs all of it again.
+func (s *settings) command() string {
+	return fmt.Sprintf("make chaos FOR=%s ROUND=%s SEED=%d TIMES=%d ON=%q FAULTS=%q", s.length, s.round, s.seed, s.times,
+		s.on, s.faults)
 }
 
 func goroutines() (n int) {
@@ -47,124 +221,4 @@ func revision() string {
 		return "of an unknown commit"
 	}
 	return strings.TrimSpace(string(text))
-}
-
-// results is a line for each fault and database.
-func (s *summary) results(b *strings.Builder) {
-	b.WriteString("\n## Faults and violations\n\n")
-	b.WriteString(resultsHead)
-	b.WriteString("| database | fault | rounds | times struck | grants | fenced writes | ErrLost | violations |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|\n")
-	for _, l := range s.lines {
-		if l.Skipped != "" {
-			fmt.Fprintf(b, "| %s | %s | **not tested**: %s | | | | | |\n", l.Database, l.Fault, l.Skipped)
-			continue
-		}
-		if l.Failed > 0 {
-			fmt.Fprintf(b, "| %s | %s | **not run to the end: %d** | | | | | |\n", l.Database, l.Fault, l.Failed)
-		}
-		if l.Rounds > 0 {
-			fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %d | %s |\n", l.Database, l.Fault, l.Rounds, l.Struck, l.Grants, l.Writes,
-				l.Lost, kinds(l.Violations))
-		}
-	}
-}
-
-// times are the worst, and overlaps as a distribution.
-func (s *summary) times(b *strings.Builder) {
-	b.WriteString("\n## Worst times, and what is left behind\n\n")
-	b.WriteString(timesHead)
-	b.WriteString("| database | fault | longest wait | next grant | loss told late by | overlaps: number, median, worst | expired when granted | rows left |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|\n")
-	for _, l := range s.lines {
-		if l.Rounds > 0 {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %d | %s |\n", l.Database, l.Fault, tenths(l.Wait), tenths(l.Recovery),
-				tenths(l.LateLoss), l.overlaps(), l.Stale, l.rows())
-		}
-	}
-}
-
-func (l *line) overlaps() string {
-	n := len(l.Overlaps)
-	if n == 0 {
-		return "none"
-	}
-	return fmt.Sprintf("%d, %s, %s", n, tenths(l.Overlaps[n/2].Round(time.Millisecond)), tenths(l.Overlaps[n-1]))
-}
-
-// rows are those that processes leave for the next caller of the key, or for the cleaner.
-func (l *line) rows() string {
-	var list []string
-	for _, table := range slices.Sorted(maps.Keys(l.Rows)) {
-		if n := l.Rows[table]; n > 0 && !strings.Contains(table, "floor") && !strings.Contains(table, "meta") {
-			list = append(list, fmt.Sprintf("%s %d", table, n))
-		}
-	}
-	return strings.Join(list, ", ")
-}
-
-// ways are the fates of a statement that a reader tells apart: cut before it was executed, cut
-// after it, and late.
-var ways = [][]proxy.Fate{{proxy.Unsent, proxy.Half}, {proxy.ReplyLost, proxy.ReplyHalf}, {proxy.Late}}
-
-// statements has a line for each kind of statement that was cut, and how often in which way on each
-// database.
-func (s *summary) statements(b *strings.Builder) {
-	cut := make(map[string]map[string]int) // by kind, and by database and fate
-	var databases []string
-	for _, l := range s.lines {
-		if l.Fault != "reply" && l.Fault != "late" || l.Rounds == 0 {
-			continue
-		}
-		if !slices.Contains(databases, l.Database) {
-			databases = append(databases, l.Database)
-		}
-		for what, n := range l.Blows {
-			kind, fate, _ := strings.Cut(what, ": ")
-			if cut[kind] == nil {
-				cut[kind] = make(map[string]int)
-			}
-			cut[kind][l.Database+fate] += n
-		}
-	}
-	if len(cut) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n## Statements cut\n\n%s| statement | %s |\n|---|%s\n", cutHead, strings.Join(databases, " | "),
-		strings.Repeat("---|", len(databases)))
-	for _, kind := range slices.Sorted(maps.Keys(cut)) {
-		fmt.Fprintf(b, "| %s |", kind)
-		for _, database := range databases {
-			fmt.Fprintf(b, " %s |", counted(cut[kind], database))
-		}
-		b.WriteString("\n")
-	}
-}
-
-// counted is a cell: a number for each way, or nothing if the database has met none.
-func counted(cut map[string]int, database string) string {
-	var list []string
-	total := 0
-	for _, fates := range ways {
-		n := 0
-		for _, fate := range fates {
-			n += cut[database+fate.String()]
-		}
-		total += n
-		list = append(list, strconv.Itoa(n))
-	}
-	if total == 0 {
-		return ""
-	}
-	return strings.Join(list, ", ")
-}
-
-func (s *summary) again(b *strings.Builder) {
-	if len(s.bad) == 0 {
-		return
-	}
-	b.WriteString("\n## How to repeat what was found\n\n")
-	for _, text := range s.bad {
-		fmt.Fprintf(b, "    %s\n", text)
-	}
 }

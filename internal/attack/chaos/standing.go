@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/attack/check"
@@ -62,40 +61,31 @@ func (f *failover) judge(events []history.Event, end int64) standing {
 	return s
 }
 
-// failovers has a line for each fault that has them.
-func (s *summary) failovers(b *strings.Builder) {
-	head := false
-	for _, l := range s.lines {
-		if len(l.Failovers) == 0 {
-			continue
-		}
-		if !head {
-			fmt.Fprintf(b, "\n## Failovers\n\n%s", failoversHead)
-			head = true
-		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", l.Database, l.Fault, l.standing())
+// standing sums up a fault's failovers, or is nil if it has none.
+func (l *line) standing() *failed {
+	if len(l.Failovers) == 0 {
+		return nil
 	}
-}
-
-// standing sums them up: how many, how many of them with lost commits, tokens granted twice or out
-// of order, the times without a grant, and transactions of holders from before.
-func (l *line) standing() string {
+	all := &failed{Number: len(l.Failovers), Repeated: l.Violations[check.Twice], Fallen: l.Violations[check.Falls]}
 	var next []time.Duration
-	lost, kept, refused := 0, 0, 0
 	for _, f := range l.Failovers {
 		if f.Lost {
-			lost++
+			all.Lossy++
 		}
 		if f.Next >= 0 {
 			next = append(next, f.Next)
 		}
-		kept, refused = kept+f.Kept, refused+f.Refused
+		all.Committed, all.Refused = all.Committed+f.Kept, all.Refused+f.Refused
 	}
-	slices.Sort(next)
-	times := "none"
-	if len(next) > 0 {
-		times = tenths(next[len(next)/2]) + ", " + tenths(next[len(next)-1])
+	if n := len(next); n > 0 {
+		slices.Sort(next)
+		all.Median, all.Longest = rounded(next[n/2]), rounded(next[n-1])
 	}
-	return fmt.Sprintf("%d | %d | %d | %d | %s | %d, %d", len(l.Failovers), lost, l.Violations[check.Twice],
-		l.Violations[check.Falls], times, kept, refused)
+	return all
+}
+
+func (f *failed) String() string {
+	return fmt.Sprintf("%d, %d lossy; tokens: %d repeated, %d fallen; next grant after %s, %s at most; "+
+		"writes of holders from before: %d committed, %d refused",
+		f.Number, f.Lossy, f.Repeated, f.Fallen, f.Median, f.Longest, f.Committed, f.Refused)
 }

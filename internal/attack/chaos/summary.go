@@ -137,8 +137,7 @@ func (s *summary) print() {
 	}
 	for _, l := range s.lines {
 		if len(l.Failovers) > 0 {
-			fmt.Printf("%s %s: failovers, lossy, repeated, fallen tokens, next grant, writes of holders from before: %s\n",
-				l.Database, l.Fault, l.standing())
+			fmt.Printf("%s %s: failovers: %s\n", l.Database, l.Fault, l.standing())
 		}
 	}
 	for _, text := range s.bad {
@@ -177,10 +176,10 @@ func kinds(counts map[check.Kind]int) string {
 	return strings.Join(list, ", ")
 }
 
-// write leaves what was found for another program, and the report for readers.
+// write leaves what was found for another program, and the report.
 func (s *summary) write() error {
 	if s.settings.report != "" {
-		if err := os.WriteFile(s.settings.report, []byte(s.markdown()), 0o644); err != nil {
+		if err := s.data().write(s.settings.report); err != nil {
 			return err
 		}
 	}
