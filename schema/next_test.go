@@ -15,8 +15,8 @@ import (
 	"github.com/rowlockdb/rowlock/schema"
 )
 
-// next is a made-up next version, by the rules of docs/schema-changes.md: it adds a column that has
-// a default, and writes compatible_from before the version.
+// next is a made-up next version, by the rules of docs/contributing/schema-changes.md: it adds a
+// column that has a default, and writes compatible_from before the version.
 const next = "ALTER TABLE rowlock_queue ADD COLUMN made_up INTEGER NOT NULL DEFAULT 7;\n" + versions
 
 const versions = `UPDATE rowlock_meta SET value = '%[1]d' WHERE name = 'compatible_from';

@@ -1,7 +1,8 @@
 //go:build linux
 
 // Attack makes several processes of many goroutines fight over few keys on real servers whose
-// threads it slows and stops at random, and checks what each process was told. See docs/attack.md.
+// threads it slows and stops at random, and checks what each process was told.
+// See docs/contributing/attack.md.
 //
 //	go run ./internal/attack -db mariadb -for 60s
 //

@@ -3,6 +3,6 @@
 //
 // testdata/schema/v3 has a database of each kind as schema version 3 leaves it, filled by the code
 // of that version: leases that are held, free and expired, a key that has moved, one without tokens
-// left, tickets, registered waiters, token floors, results of package once. docs/schema-changes.md
-// says how the next version adds its own.
+// left, tickets, registered waiters, token floors, results of package once.
+// docs/contributing/schema-changes.md says how the next version adds its own.
 package upgrade

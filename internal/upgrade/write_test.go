@@ -39,7 +39,7 @@ func TestRowsAreWrittenAsReleased(t *testing.T) {
 }
 
 // A version that is about to be released writes its tables for those that come after it: see
-// docs/schema-changes.md.
+// docs/contributing/schema-changes.md.
 func TestDump(t *testing.T) {
 	if !*write {
 		t.Skip("writes nothing without -dump")

@@ -1,7 +1,8 @@
 //go:build linux
 
 // Chaos breaks what rowlock stands on, one fault at a time and several together, while worker
-// processes use it, and checks what each process was told and what the data say. See docs/chaos.md.
+// processes use it, and checks what each process was told and what the data say.
+// See docs/contributing/chaos.md.
 //
 //	go run ./internal/attack/chaos -on postgres -for 2m -faults reply,kill-server
 //
