@@ -16,6 +16,8 @@ var crews = []fight.Crew{
 		{Act: "try", Of: 1}, {Act: "lock", Of: 2}, {Act: "fenced", Of: 4}, {Act: "leave", Of: 2}, {Act: "section", Of: 2}, {Act: "short", Of: 1}, {Act: "hasty", Of: 1},
 	}},
 	{Name: "hand-over", Goroutines: 4, Keys: []string{"hand-over"}, Acts: []fight.Weight{{Act: "lock", Of: 2}, {Act: "fenced", Of: 1}}},
+	// Several callers of DoTx for a key: on PostgreSQL a COMMIT hands it to the next.
+	{Name: "sections", Goroutines: 6, Keys: fight.Keys("sections/", 2), Acts: []fight.Weight{{Act: "handed", Of: 8}, {Act: "plain", Of: 1}}},
 	{Name: "fair", Goroutines: 3, Keys: fight.Keys("fair/", 2), Fair: true, Acts: []fight.Weight{{Act: "lock", Of: 1}, {Act: "fenced", Of: 2}}},
 	{Name: "together", Goroutines: 2, Keys: fight.Keys("together/", 4), Acts: []fight.Weight{{Act: "all", Of: 1}}},
 	{Name: "shared", Goroutines: 3, Keys: fight.Keys("shared/", 2), Acts: []fight.Weight{{Act: "shared", Of: 3}, {Act: "fenced", Of: 1}}},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/attack/check"
+	"github.com/rowlockdb/rowlock/internal/attack/fight"
 )
 
 // summary is what all rounds have shown.
@@ -20,6 +21,7 @@ type summary struct {
 	began      time.Time
 	revision   string // of rowlock
 	versions   []string
+	passes     fight.Passes
 	lines      []*line
 	violations int
 	bad        []string // how to repeat each
@@ -68,6 +70,7 @@ func (s *summary) add(f *found) {
 	l.Writes += f.totals.Writes
 	l.Lost += f.totals.Lost
 	l.Unknown += f.totals.Unknown
+	s.passes.Add(f.totals.Passes)
 	l.Stale += f.stale
 	for what, n := range f.blows {
 		l.Blows[what] += n
@@ -135,6 +138,7 @@ func (s *summary) print() {
 		fmt.Printf("%-9s %-16s %6d %6d %7d %7d %6d %8s %8s %8s %9s %s\n", l.Database, l.Fault, l.Rounds, l.Struck, l.Grants, l.Writes, l.Lost,
 			tenths(l.Wait), tenths(l.Recovery), tenths(l.LateLoss), worst(l.Overlaps), kinds(l.Violations))
 	}
+	fmt.Println("chaos:", s.passes)
 	for _, l := range s.lines {
 		if len(l.Failovers) > 0 {
 			fmt.Printf("%s %s: failovers: %s\n", l.Database, l.Fault, l.standing())

@@ -12,8 +12,11 @@ const slack = 2500 * time.Millisecond
 // alive finds a run that has proved nothing, because nothing happened in it.
 func alive(r *Report, in *Input) {
 	grants := make([]int, len(in.Phases))
-	writes, unfenced := 0, 0
+	writes, unfenced, passes := 0, 0, 0
 	for i := range in.Events {
+		if e := &in.Events[i]; e.Passes && e.Result == history.OK {
+			passes++
+		}
 		switch e := &in.Events[i]; {
 		case e.Kind == history.Grant && e.Result == history.OK && e.Phase < len(grants):
 			grants[e.Phase]++
@@ -33,6 +36,9 @@ func alive(r *Report, in *Input) {
 	}
 	if in.Writes && writes == 0 {
 		r.violation(Nothing, "", 0, "no fenced transaction was committed")
+	}
+	if in.HandOvers && passes == 0 {
+		r.violation(Nothing, "", 0, "no COMMIT has handed a key over")
 	}
 	if in.Protected && unfenced == 0 {
 		r.violation(Nothing, "", 0, "no write without a fence was refused")

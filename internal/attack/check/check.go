@@ -107,6 +107,8 @@ type Input struct {
 	Phases []string
 	// Writes says that there should be fenced transactions.
 	Writes bool
+	// HandOvers says that COMMITs should hand keys over.
+	HandOvers bool
 	// Protected says that some forget their fences, whose writes the data must refuse.
 	Protected bool
 	// Healthy are those in which nothing was stopped or slowed.

@@ -40,6 +40,16 @@ func leaving(e history.Event) history.Event {
 	return e
 }
 
+func passing(e history.Event) history.Event {
+	e.Passes = true
+	return e
+}
+
+func forced(e history.Event) history.Event {
+	e.Key = ForcedPrefix
+	return e
+}
+
 func row(op, process string, lock int64, token lease.Token, value int64) history.Row {
 	return history.Row{Op: op, Key: "k", Process: process, Lock: lock, Token: token, Value: value}
 }
@@ -77,6 +87,23 @@ func TestEachViolationIsSeen(t *testing.T) {
 		}, []Kind{StaleWrite}},
 		{"lost too early", Input{Events: []history.Event{a, unlock("1", 1, 1, 1, 2, lost)}}, []Kind{EarlyLoss}},
 		{"lost too early, and the fence says so", Input{Events: []history.Event{a, write("1", 1, 1, 0, "x", 1, 2, lost)}}, []Kind{EarlyLoss}},
+		{"lost before a section's function began", Input{Events: []history.Event{
+			call(history.Grant, "1", 1, 0, 0, 2, lost),
+		}}, []Kind{EarlyLoss}},
+		{"lost before a section's function began, late", Input{Events: []history.Event{
+			call(history.Grant, "1", 1, 0, 0, 21, lost),
+		}}, nil},
+		{"lost to an operator", Input{Events: []history.Event{
+			forced(a), forced(unlock("1", 1, 1, 1, 2, lost)), forced(call(history.Grant, "2", 1, 0, 1, 2, lost)),
+		}}, nil},
+		{"a COMMIT hands over", Input{
+			Events:  []history.Event{a, passing(write("1", 1, 1, 1, "x", 1, 2, ok))},
+			Journal: []history.Row{row("x", "1", 1, 1, 1)}, Counters: map[string]int64{"k": 1}, HandOvers: true,
+		}, nil},
+		{"no COMMIT has handed over", Input{
+			Events:    []history.Event{a, passing(write("1", 1, 1, 1, "x", 1, 2, refused)), passing(write("1", 1, 1, 1, "y", 1, 2, unknown))},
+			HandOvers: true,
+		}, []Kind{Nothing}},
 		{"lost late, in rough weather", Input{Events: []history.Event{a, unlock("1", 1, 1, 1, 31, lost)}}, nil},
 		{"lost late, and all was well", Input{
 			Events:  []history.Event{a, stall("1", 5, 6), stall("2", 5, 25), unlock("1", 1, 1, 1, 31, lost)},

@@ -16,6 +16,8 @@ type onKey struct {
 	best   []*history.Event // best[i] has the highest token of grants[:i+1]
 	ends   []*history.Event // unlocks
 	writes []*history.Event
+	// denied are sections whose locks were lost before their functions began.
+	denied []*history.Event
 	of     map[history.Holder]*history.Event // the grant of each handle
 }
 
@@ -47,6 +49,8 @@ func (k *onKey) add(e *history.Event) {
 	case e.Kind == history.Grant && e.Result == history.OK:
 		k.grants = append(k.grants, e)
 		k.of[e.Holder()] = e
+	case e.Kind == history.Grant && e.Result == history.Lost:
+		k.denied = append(k.denied, e)
 	case e.Kind == history.Unlock:
 		k.ends = append(k.ends, e)
 	case e.Kind == history.Write:
@@ -118,11 +122,14 @@ func (k *onKey) deposed(r *Report, in *Input) {
 // early finds a lock that its holder was told it had lost, before any clock allowed that: less than
 // two thirds of the TTL after the request was sent, the rest being the most that Margin can be.
 // Nothing excuses it, whatever was stopped: a lease that the store has granted lasts for its TTL,
-// unless a failover has undone its row.
+// unless a failover has undone its row or an operator has taken the key away.
 func (k *onKey) early(r *Report, undone []Span) {
-	for _, e := range slices.Concat(k.ends, k.writes) {
+	for _, e := range slices.Concat(k.ends, k.writes, k.denied) {
 		g := k.of[e.Holder()]
-		if e.Result != history.Lost || e.Left || g == nil || e.Told-g.Sent >= int64(g.TTL)*2/3 || meets(undone, g.Sent, e.Told) {
+		if e.Kind == history.Grant {
+			g = e // its Sent is before all that it may have been granted
+		}
+		if e.Result != history.Lost || e.Left || isForced(k.key) || g == nil || e.Told-g.Sent >= int64(g.TTL)*2/3 || meets(undone, g.Sent, e.Told) {
 			continue
 		}
 		r.violation(EarlyLoss, k.key, e.Told, "%s of token %d by %s (%s): lost %s after it was asked for, TTL %s: %s",

@@ -39,7 +39,7 @@ var acts = map[string]func(ctx context.Context, h *hand){
 		h.count(got, true)
 		h.unlock(got)
 	},
-	// section counts in DoTx, which does all of it.
+	// section counts in DoTx, which does all of it, and undoes some.
 	"section": func(ctx context.Context, h *hand) { h.section(ctx, h.key()) },
 	// all takes two to four keys together.
 	"all": func(ctx context.Context, h *hand) {

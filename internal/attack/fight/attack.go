@@ -124,7 +124,9 @@ func (r *run) fight(ctx context.Context) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	slowing := make(chan struct{})
-	r.slowed = slowdown{plan: &r.plan, team: r.team, database: r.database.Name, bridge: r.bridge}
+	r.slowed = slowdown{
+		plan: &r.plan, team: r.team, database: r.database.Name, bridge: r.bridge, db: r.db, prefix: r.database.Prefix,
+	}
 	go func() { defer close(slowing); r.slowed.run(ctx) }()
 	beside := make(chan error, 1)
 	if r.database.Pooled {
@@ -152,7 +154,8 @@ func (r *run) judge(ctx context.Context) error {
 		if r.first && len(check.Calls(r.events).Violations) > 0 {
 			break // a run that was cut short need not have had them all
 		}
-		in.Writes = in.Writes || p.Name == "mixed" || p.Name == "calm"
+		in.Writes = in.Writes || p.Name == "mixed" || p.Name == "sections" || p.Name == "calm"
+		in.HandOvers = in.HandOvers || p.Name == "sections" && r.database.Name == "postgres" && !r.bridge
 		in.Protected = in.Protected || p.Name == "mixed" && r.protects()
 		in.Phases = append(in.Phases, p.Name)
 		in.Healthy[i] = p.Slow.healthy()

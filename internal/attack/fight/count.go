@@ -71,26 +71,25 @@ func (w *writing) body(ctx context.Context, tx *sql.Tx) error {
 	if err := w.enter(ctx, tx); err != nil {
 		return err
 	}
-	if err := w.write(ctx, tx, w.lock.Key(), w.lock.Token()); err != nil || !w.leave || w.first {
+	if err := w.write(ctx, sqlTx{tx}, w.lock.Key(), w.lock.Token()); err != nil || !w.leave || w.first {
 		return err
 	}
 	return w.unlock(ctx, tx)
 }
 
 // write counts in a transaction that has checked the lock.
-func (w *writing) write(ctx context.Context, tx *sql.Tx, key string, token rowlock.Token) error {
+func (w *writing) write(ctx context.Context, tx inTx, key string, token rowlock.Token) error {
 	d := w.Database
-	if err := tx.QueryRowContext(ctx, d.SQL(`SELECT n FROM {}counter WHERE k = ?`), key).Scan(&w.value); err != nil {
+	if err := tx.read(ctx, &w.value, d.SQL(`SELECT n FROM {}counter WHERE k = ?`), key); err != nil {
 		return err
 	}
 	w.value++
 	Sleep(ctx, w.got.dwell)
-	if _, err := tx.ExecContext(ctx, d.SQL(`UPDATE {}counter SET n = ? WHERE k = ?`), w.value, key); err != nil {
+	if err := tx.exec(ctx, d.SQL(`UPDATE {}counter SET n = ? WHERE k = ?`), w.value, key); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, d.SQL(`INSERT INTO {}journal (op, k, v, token, process, holder) VALUES (?, ?, ?, ?, ?, ?)`),
-		w.op, key, w.value, token, w.name, w.got.serial)
-	return err
+	return tx.exec(ctx, d.SQL(`INSERT INTO {}journal (op, k, v, token, process, holder) VALUES (?, ?, ?, ?, ?, ?)`),
+		w.op, key, w.value, int64(token), w.name, w.got.serial)
 }
 
 // enter makes sure that the lock is held until the transaction ends.

@@ -16,7 +16,8 @@ import (
 	"strings"
 
 	driver "github.com/go-sql-driver/mysql"
-	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
 	"github.com/rowlockdb/rowlock"
@@ -94,13 +95,25 @@ func init() { _ = driver.SetLogger(log.New(io.Discard, "", 0)) }
 
 // Open opens a pool of at most n connections.
 func (d Database) Open(n int) (*sql.DB, error) {
-	db, err := sql.Open(d.Driver(), d.DSN)
+	db, err := d.connect()
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n) // else a busy pool dials for each transaction
 	return db, nil
+}
+
+func (d Database) connect() (*sql.DB, error) {
+	if d.Name != "postgres" {
+		return sql.Open(d.Driver(), d.DSN)
+	}
+	cfg, err := pgx.ParseConfig(d.DSN)
+	if err != nil {
+		return nil, err
+	}
+	traced(cfg)
+	return stdlib.OpenDB(*cfg), nil
 }
 
 // SQL writes ? as the driver wants it, and the prefix for {}.
@@ -131,7 +144,7 @@ func (d Database) Create(ctx context.Context, db *sql.DB) error {
 			return err
 		}
 	}
-	return nil
+	return d.refusing(ctx, db)
 }
 
 // Counters makes a row for each key.
@@ -213,5 +226,9 @@ func (d Database) Drop(ctx context.Context, db *sql.DB) error {
 	_, one := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}counter`))
 	_, two := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}journal`))
 	_, three := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}effect`))
+	if d.refuses() {
+		_, err := db.ExecContext(ctx, d.SQL(`DROP FUNCTION IF EXISTS {}refuse()`))
+		three = errors.Join(three, err)
+	}
 	return errors.Join(protected, one, two, three, schema.Uninstall(ctx, db, d.Dialect()), d.removeTenant(ctx, db))
 }

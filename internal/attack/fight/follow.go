@@ -81,13 +81,42 @@ func (r *run) progress(t int64) {
 }
 
 // Totals count events.
-type Totals struct{ Calls, Grants, Unlocks, Writes, Moves, Lost, Unknown, Unfenced int }
+type Totals struct {
+	Calls, Grants, Unlocks, Writes, Moves, Lost, Unknown, Unfenced int
+	Passes
+}
+
+// Passes are hand-overs by the COMMITs of sections.
+type Passes struct{ Acknowledged, TakenBack, Unknown int }
+
+func (p Passes) String() string {
+	return fmt.Sprintf("%d hand-overs in COMMIT, %d taken back, %d of an unknown COMMIT", p.Acknowledged, p.TakenBack, p.Unknown)
+}
+
+// Add adds other ones.
+func (p *Passes) Add(q Passes) {
+	p.Acknowledged += q.Acknowledged
+	p.TakenBack += q.TakenBack
+	p.Unknown += q.Unknown
+}
+
+func (p *Passes) note(is history.Result) {
+	switch is {
+	case history.OK:
+		p.Acknowledged++
+	case history.Unknown:
+		p.Unknown++
+	default:
+		p.TakenBack++
+	}
+}
 
 func (n Totals) String() string {
 	return fmt.Sprintf("%d calls, %d grants, %d unlocks, %d writes, %d moves, %d lost, %d unknown, %d refused without a fence",
 		n.Calls, n.Grants, n.Unlocks, n.Writes, n.Moves, n.Lost, n.Unknown, n.Unfenced)
 }
 
+// Tally counts.
 func Tally(events []history.Event) (n Totals) {
 	for i := range events {
 		e := &events[i]
@@ -95,6 +124,9 @@ func Tally(events []history.Event) (n Totals) {
 			continue
 		}
 		n.Calls++
+		if e.Passes {
+			n.Passes.note(e.Result)
+		}
 		switch {
 		case e.Result == history.Lost:
 			n.Lost++

@@ -173,7 +173,7 @@ func (w *writing) fenceBefore(ctx context.Context, l *rowlock.Lock) error {
 	if err != nil {
 		return err
 	}
-	return transact(ctx, conn, func(tx *sql.Tx) error { return w.write(ctx, tx, l.Key(), 0) })
+	return transact(ctx, conn, func(tx *sql.Tx) error { return w.write(ctx, sqlTx{tx}, l.Key(), 0) })
 }
 
 // leave fences a lock and leaves it.
@@ -196,7 +196,7 @@ func (w *writing) unfenced(ctx context.Context, key string, first func(tx *sql.T
 				return err
 			}
 		}
-		return w.write(ctx, tx, key, 0)
+		return w.write(ctx, sqlTx{tx}, key, 0)
 	})
 	return errors.Join(err, conn.Close())
 }

@@ -40,7 +40,7 @@ func Main() {
 	flag.DurationVar(&s.length, "for", time.Minute, "how long to attack; at least 10s")
 	flag.Uint64Var(&s.seed, "seed", 0, "the plan to run; 0 draws one and prints it")
 	flag.IntVar(&s.workers, "workers", 4, "how many client processes")
-	flag.StringVar(&s.phase, "phase", "", "run this phase alone: storm, mixed, calm or corrupt")
+	flag.StringVar(&s.phase, "phase", "", "run this phase alone: storm, mixed, sections, calm or corrupt")
 	flag.BoolVar(&s.first, "first", false, "stop at the first violation")
 	flag.StringVar(&s.out, "out", "", "write the report to this file too, as JSON")
 	flag.BoolVar(&s.keep, "keep", false, "keep the records of a run that found nothing")

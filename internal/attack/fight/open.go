@@ -42,11 +42,17 @@ func (c closers) close() (err error) {
 // open opens the pool and the worker's two clients.
 func (w *worker) open() (open closers, err error) {
 	// Four processes within the 100 of PostgreSQL, and those of the killed beside them.
-	const connections = 16
+	connections := 16
+	if w.Database.Name == "postgres" {
+		connections -= pgxConnections
+	}
 	if w.db, err = w.Database.Open(connections); err != nil {
 		return open, err
 	}
 	open.later(w.db)
+	if err := w.openPgx(&open); err != nil {
+		return open, err
+	}
 	fair := w.config()
 	fair.Fair, fair.Reaper.Off = true, true
 	var store lease.Store
@@ -74,15 +80,15 @@ func (w *worker) open() (open closers, err error) {
 	return open, w.openFamily(&open)
 }
 
-// openTries is how often a worker tries to open its clients while the database may be away, every
-// half second.
+// openTries is how often a worker tries to open its clients while the database may be away, or the
+// session in which it looks at the tables be ended, every half second.
 const openTries = 120
 
 // enter opens what the worker needs.
 func (w *worker) enter() (open closers, err error) {
 	for n := 0; ; n++ {
 		open, err = w.open()
-		if err == nil || !w.Plan.Rough || n == openTries {
+		if err == nil || !w.Plan.Rough && w.Life == 0 || n == openTries {
 			return open, err
 		}
 		_ = open.close()

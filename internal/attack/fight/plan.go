@@ -60,6 +60,8 @@ type slow struct {
 	Stop    time.Duration // a server or client process is stopped for up to this long
 	Between time.Duration // about this often
 	Kill    time.Duration // a client process is killed about this often
+	End     time.Duration // a session is ended about this often, on PostgreSQL
+	Cut     int           // one in so many COMMITs of a section is cut off, on PostgreSQL
 }
 
 func (s slow) healthy() bool { return s == slow{} }
@@ -79,7 +81,10 @@ func storm(goroutines int) Crew {
 
 // mixed is everything else that a client can do, on keys of its own and on the storm's.
 func mixed(bridge bool) []Crew {
-	acts := []Weight{{"try", 2}, {"lock", 4}, {"fenced", 4}, {"leave", 3}, {"section", 4}, {"all", 3}, {"short", 3}, {"hasty", 2}, {"late", 1}}
+	acts := []Weight{{"try", 2}, {"lock", 4}, {"fenced", 4}, {"leave", 3}, {"all", 3}, {"short", 3}, {"hasty", 2}, {"late", 1}}
+	if !bridge { // whose locks have no DoTx
+		acts = append(acts, Weight{"section", 4})
+	}
 	crews := []Crew{
 		{Name: "mixed", Goroutines: 14, Acts: acts, Keys: Keys("mixed/", 5)},
 		{Name: "brink", Goroutines: 6, Acts: []Weight{{"brink", 1}}, Keys: Keys("brink/", 4)},
@@ -129,18 +134,21 @@ func calm(db string) []Crew {
 	}
 }
 
-// newPlan divides the time. The storm gets most of it, because what it finds is rare: a few double
+// newPlan divides the time. The storm gets much of it, because what it finds is rare: a few double
 // grants in 100,000, of one wrong line in a batch.
 func newPlan(s settings) Plan {
 	weather := slow{Renice: 12, Every: 300 * time.Millisecond, Stop: 20 * time.Millisecond, Between: 300 * time.Millisecond}
 	rough := weather
 	rough.Idle, rough.Stop, rough.Kill = 4, 150*time.Millisecond, 4*time.Second
+	cutting := slow{Stop: 100 * time.Millisecond, Between: 300 * time.Millisecond}
+	cutting.Kill, cutting.End, cutting.Cut = 1500*time.Millisecond, 150*time.Millisecond, 60
 	all := []struct {
 		Phase
 		share float64
 	}{
-		{Phase{Name: "storm", Crews: []Crew{storm(48)}, Slow: weather}, 0.45},
+		{Phase{Name: "storm", Crews: []Crew{storm(48)}, Slow: weather}, 0.2},
 		{Phase{Name: "mixed", Crews: append(mixed(s.bridge), storm(12)), Slow: rough}, 0.2},
+		{Phase{Name: "sections", Crews: sections(s.bridge), Slow: cutting}, 0.25},
 		{Phase{Name: "calm", Crews: calm(s.db)}, 0.15},
 		{Phase{Name: "corrupt", Crews: corrupt(s.bridge)}, 0.2},
 	}

@@ -30,6 +30,7 @@ const examples = 5
 func (r *run) print(report *check.Report, rows int) error {
 	n := Tally(r.events)
 	fmt.Printf("attack: %s: %s; %d rows in the journal; %s\n", r.what(), n, rows, &r.slowed)
+	fmt.Printf("attack: %s: %s\n", r.what(), n.Passes)
 	s := summary{What: r.what(), Seed: r.seed, Calls: n.Calls, Grants: n.Grants}
 	s.Findings = r.cases("finding", report.Findings, 1)
 	s.Violations = r.cases("VIOLATION", report.Violations, examples)

@@ -4,6 +4,7 @@ package fight
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -19,10 +20,12 @@ type slowdown struct {
 	team     *Team
 	database string
 	bridge   bool
+	db       *sql.DB
+	prefix   string // of the workers' tables
 
-	mu                    sync.Mutex
-	reniced, stops, kills int
-	refused               bool // a thread's priority could not be set
+	mu                           sync.Mutex
+	reniced, stops, kills, ended int
+	refused                      bool // a thread's priority could not be set
 }
 
 // lowest is the priority of a slowed thread.
@@ -44,6 +47,7 @@ func (s *slowdown) run(ctx context.Context) {
 			{"stop server", p.Slow.Stop > 0, s.stopServers},
 			{"stop client", p.Slow.Stop > 0, s.stopClients},
 			{"kill", p.Slow.Kill > 0, s.killClients},
+			{"end", p.Slow.End > 0, s.endSessions},
 		} {
 			if f.is {
 				wg.Go(func() { f.run(inPhase, p.Slow, s.plan.Stream(f.name, n)) })
@@ -161,7 +165,7 @@ func (s *slowdown) count(n *int) {
 func (s *slowdown) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("%d threads reniced, %d stops, %d kills", s.reniced, s.stops, s.kills)
+	return fmt.Sprintf("%d threads reniced, %d stops, %d kills, %d sessions ended", s.reniced, s.stops, s.kills, s.ended)
 }
 
 func (s slow) between(rng *rand.Rand) time.Duration {

@@ -138,11 +138,14 @@ func (t *Team) Kill() {
 	t.running.Wait()
 }
 
-// KillOne ends a worker with SIGKILL, and has it started again.
+// KillOne ends a worker with SIGKILL, and has it started again, unless it is in its last life.
 func (t *Team) KillOne(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.workers[n%len(t.workers)]
+	if m.life+1 == mostLives {
+		return
+	}
 	m.killed = true
 	t.kills++
 	_ = m.cmd.Process.Kill()

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/attack/history"
 	"github.com/rowlockdb/rowlock/paxosbridge"
@@ -44,6 +46,7 @@ type worker struct {
 	// The forgetful write in these sessions, and take locks by this client.
 	sessions *sql.DB
 	sections *rowlock.Client
+	pgx      *pgxpool.Pool // on PostgreSQL
 	bridge   *paxosbridge.Bridge
 	record   *history.Recorder
 	serial   atomic.Int64

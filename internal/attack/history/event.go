@@ -39,6 +39,8 @@ const (
 	// Spoiled is an answer to Lock for a key that is held and whose row cannot be read. Sent is before
 	// its holder had asked for it.
 	Spoiled Kind = "spoiled"
+	// Force is an answer to ForceRelease.
+	Force Kind = "force"
 )
 
 // Result is an answer, as far as a check has to tell answers apart.
@@ -86,6 +88,8 @@ type Event struct {
 	Op    string `json:"o,omitempty"`
 	// Left says that UnlockTx was part of a transaction under this lock.
 	Left bool `json:"u,omitempty"`
+	// Passes says that the transaction of a Write has sent the hand-over of its key.
+	Passes bool `json:"h,omitempty"`
 }
 
 // Holder names a lock handle among those of all processes.
