@@ -48,5 +48,5 @@ func chosen(chaos bool) (list []control) {
 	for _, m := range mutants {
 		list = append(list, control{mutant: m})
 	}
-	return list
+	return append(list, passed...)
 }
