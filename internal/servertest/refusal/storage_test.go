@@ -187,7 +187,8 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 			rows.AddRow(name, value)
 		}
 		mock.ExpectQuery("SHOW GLOBAL VARIABLES").WillReturnRows(rows)
-		mock.ExpectQuery("log_bin").WillReturnRows(sqlmock.NewRows([]string{"logs", "format"}).AddRow(0, "ROW"))
+		mock.ExpectQuery("log_bin").WillReturnRows(
+			sqlmock.NewRows([]string{"logs", "format", "room"}).AddRow(0, "ROW", uint64(1)<<32))
 		for range 5 {
 			mock.ExpectQuery("information_schema.tables").WillReturnRows(
 				sqlmock.NewRows([]string{"engine"}).AddRow("InnoDB"))
