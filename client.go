@@ -230,7 +230,7 @@ func (c *Client) Stats() Stats {
 	s.Held = max(0, s.Acquired-s.Released-s.Lost) // Close may end a lock that is not counted yet
 	s.Waiting, s.Contended = c.asker.Counts()
 	s.OrphansOpen, s.OrphansCleaned = c.orphans.Counts()
-	s.Untold = c.hooks.Dropped()
+	s.Untold, s.Deadlocks = c.hooks.Dropped(), c.cycles.Found()
 	s.Traced, s.TraceDropped = c.trace.Counts()
 	heard, listening := c.queue.Notifications()
 	s.HintsHeard = heard

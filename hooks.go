@@ -201,6 +201,8 @@ type Stats struct {
 	Acquired, Released, Lost int64
 	// Contended counts how often an attempt found a key held.
 	Contended int64
+	// Deadlocks counts calls that were ended because callers had waited for each other in a cycle.
+	Deadlocks int64
 	// UnlockFailed counts locks whose row could not be released in time.
 	UnlockFailed int64
 	// Leaks counts locks whose handle became garbage without Unlock.

@@ -102,7 +102,29 @@ func TestACycleIsShown(t *testing.T) {
 		}
 		b.stream("page=cycles").until("view", "Cycle of 2")
 		b.wants("cycles", "Cycle of 2", "web-2", "key?k=x", "key?k=y")
+		wantNil(b, graph.Erase(b.Context(), chains))
+
+		for i := range chains { // by processes: a suspicion, and no cycle
+			chains[i].ID = lease.NewOwner()
+		}
+		own := lease.Caller{ID: lease.NewOwner(), Holds: chains[0].Holds, Wants: []string{"x"}}
+		by := lease.Party{Identity: "web-3", Process: true}
+		wantNil(b, graph.Record(b.Context(), by, []lease.Caller{own}, time.Minute))
+		b.becomes("cycles", "No callers wait for one another.")
+		wantNil(b, graph.Erase(b.Context(), []lease.Caller{own}))
+		wantNil(b, graph.Record(b.Context(), by, chains, time.Minute))
+		b.becomes("cycles", "Suspicion among 2 processes")
+		if page := b.wants("cycles", "web-3"); strings.Contains(page, "Cycle of") {
+			b.Error("a suspicion is shown as a cycle")
+		}
 	})
+}
+
+func wantNil(b *bed, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
 }
 
 func graphOf(b *bed, table rowlock.Table) lease.Graph {

@@ -14,9 +14,10 @@ import (
 // first's.
 type cycle []tables.Edge
 
-// cycles returns disjoint cycles among edges, the same whatever their order.
+// cycles returns disjoint cycles among edges, the same whatever their order. A process that waits
+// for a key of its own is none: the call that holds it may go on.
 func cycles(edges []tables.Edge) (found []cycle) {
-	edges = slices.Clone(edges)
+	edges = slices.DeleteFunc(slices.Clone(edges), func(e tables.Edge) bool { return e.Process && e.From == e.To })
 	slices.SortFunc(edges, func(a, b tables.Edge) int {
 		return cmp.Or(bytes.Compare(a.From[:], b.From[:]), cmp.Compare(a.Key, b.Key))
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/cycle"
 )
 
 // PreferredKey is the key that a preferred candidate holds while it waits to lead.
@@ -17,7 +18,7 @@ func (c *candidate) claim(ctx context.Context) (*rowlock.Lock, error) {
 	if !errors.Is(err, rowlock.ErrHeld) {
 		return l, err
 	}
-	asks, err := c.locks.Lock(ctx, PreferredKey(c.name))
+	asks, err := c.locks.Lock(context.WithValue(ctx, cycle.Idle{}, true), PreferredKey(c.name))
 	if err != nil {
 		return nil, err
 	}

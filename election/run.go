@@ -9,6 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
@@ -151,7 +152,7 @@ func (c *candidate) get(ctx context.Context) (*rowlock.Lock, error) {
 }
 
 func (c *candidate) lock(ctx context.Context) (*rowlock.Lock, error) {
-	return c.locks.Lock(ctx, Key(c.name), c.locking...)
+	return c.locks.Lock(context.WithValue(ctx, cycle.Idle{}, true), Key(c.name), c.locking...)
 }
 
 // isFinal reports whether asking again cannot help.

@@ -9,6 +9,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 )
 
@@ -75,7 +76,7 @@ func (s *Semaphore) inTurn(ctx context.Context, n int) (_ *Permit, again bool, _
 	if _, err := s.known(ctx); err != nil { // nothing is written for a limit that is refused
 		return nil, false, err
 	}
-	turn, err := s.locks.Lock(ctx, QueueKey(s.name))
+	turn, err := s.locks.Lock(context.WithValue(ctx, cycle.Idle{}, true), QueueKey(s.name))
 	if err != nil {
 		return nil, false, err
 	}

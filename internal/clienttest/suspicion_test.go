@@ -210,6 +210,9 @@ func TestACycleOfVeryManyIsFoundAndTold(t *testing.T) {
 		if broken != 1 {
 			t.Errorf("%d calls were ended", broken)
 		}
+		if n := c.Stats().Deadlocks; n != 1 {
+			t.Errorf("%d deadlocks are counted", n)
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if len(s.all) == 0 || !s.all[0].Incomplete || !strings.Contains(s.log.String(), "too many") {

@@ -72,6 +72,9 @@ type Call struct {
 	recording
 }
 
+// Idle is in a ctx whose call waits by itself, as a candidate's: only what the ctx holds counts.
+type Idle struct{}
+
 // recording is what the store has, or may have, of a call's chain.
 type recording struct {
 	chain  lease.Caller  // recorded, or about to be

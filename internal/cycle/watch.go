@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
@@ -44,10 +45,14 @@ type loop struct {
 
 // found is what the loop remembers of former readings.
 type found struct {
-	seen  map[chain]time.Duration // of the last reading
-	doubt doubts
-	noted time.Time // when a failure was last logged
+	seen   map[chain]time.Duration // of the last reading
+	doubt  doubts
+	noted  time.Time    // when a failure was last logged
+	cycles atomic.Int64 // that calls were ended for
 }
+
+// Found counts them.
+func (w *Watch) Found() int64 { return w.found.cycles.Load() }
 
 // New returns a Watch without calls.
 func New(w *Watch) *Watch {
@@ -228,6 +233,7 @@ func (w *Watch) read(ctx context.Context, due []*Call) {
 	for _, c := range due {
 		if cycle := g.last(c.chain.ID); cycle != nil && !c.told {
 			c.told = true
+			w.found.cycles.Add(1)
 			first := cycle[0]
 			c.Broken <- &lease.DeadlockError{Key: first.Key, Token: first.Token, Cycle: links(cycle)}
 		}

@@ -29,6 +29,8 @@ var Numbers = []Number{
 		func(s *rowlock.Stats) int64 { return s.Released }),
 	count("lock.contended", "{attempt}", "Attempts that found a key held",
 		func(s *rowlock.Stats) int64 { return s.Contended }),
+	count("call.deadlocked", "{call}", "Calls that were ended with ErrDeadlock, each for a cycle that was found",
+		func(s *rowlock.Stats) int64 { return s.Deadlocks }),
 	count("lock.unlock_failed", "{lock}", "Locks whose row could not be released in time",
 		func(s *rowlock.Stats) int64 { return s.UnlockFailed }),
 	count("lock.leaked", "{lock}", "Locks whose handle became garbage without Unlock",

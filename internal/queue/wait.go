@@ -104,13 +104,11 @@ func (w *wait) begin(ctx context.Context) {
 		return
 	}
 	w.asker.waiting.Add(1)
-	if w.call.Any {
-		// Its wait ends with the release of any key, so that it is in no cycle unless all holders
-		// are. It records nothing: a call is never ended for a cycle that is none.
-		w.record = &cycle.Call{}
+	w.record = &cycle.Call{Holder: w.call.Want.Holder, Since: w.began}
+	if w.call.Any || w.record.Holder == nil && ctx.Value(cycle.Idle{}) != nil {
+		// A wait for any ends with the release of any: recorded, it would be ended for false cycles.
 		return
 	}
-	w.record = &cycle.Call{Holder: w.call.Want.Holder, Since: w.began}
 	// It may wait for one of several keys to share while other readers share another. A reader of one
 	// key waits for nothing else: if others share that, it waits behind a writer's intent.
 	if w.call.Want.Shared && len(w.call.Keys) > 1 {
