@@ -21,6 +21,33 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
+// What users read beside it stays readable too: prose, without code and the bars of tables, and
+// without the list of all settings that a server can have.
+const pagesWords = 29_000
+
+func TestPagesAreShort(t *testing.T) {
+	t.Chdir(root)
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := 0
+	for _, page := range append(pages, "README.md", "AGENTS.md") {
+		if page == filepath.FromSlash("docs/server-settings.md") {
+			continue
+		}
+		for _, word := range strings.Fields(codeBlock.ReplaceAllString(readFile(t, page), "")) {
+			if strings.Trim(word, "|-") != "" {
+				words++
+			}
+		}
+	}
+	t.Logf("%d words", words)
+	if words > pagesWords {
+		t.Errorf("docs/*.md, README.md and AGENTS.md have %d words; at most %d are allowed: say it once", words, pagesWords)
+	}
+}
+
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
 // The README's programs, in this order. The build compiles them, and their own tests run them.
