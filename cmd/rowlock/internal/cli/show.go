@@ -72,7 +72,7 @@ func (p *program) print(r lease.Record) {
 	case r.Owner.IsZero():
 		state = "free"
 	case !r.Held:
-		state = "expired " + listing.Span(-r.Remaining) + " ago: free for the next caller"
+		state = "expired " + listing.Span(-r.Remaining) + " ago: free, unless a transaction still has its row locked"
 	case r.Shared:
 		state = "shared by " + strconv.Itoa(r.Members)
 	}

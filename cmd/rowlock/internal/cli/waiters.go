@@ -23,8 +23,8 @@ func (p *program) waiters() *cobra.Command {
 Without KEY: the keys that are waited for. With KEY: who waits for it, and in which order.
 
 KIND is queue for a waiter of a fair client, at its position; process for a process with waiters in
-no order, that does not tell how many; chain for a caller that waits while it holds other keys.
-The same caller can be a process and a chain.`),
+no order, that does not tell how many; caller for one that waits while it holds other keys. Its
+process may be listed beside it.`),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
