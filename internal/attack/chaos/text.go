@@ -6,8 +6,9 @@ const reportHead = `# What rowlock survives, in figures
 
 You get: what was broken under rowlock, how often, and what happened. A run of ` + "`make chaos`" + ` writes
 this page, and [reliability.json](reliability.json) with each fault on each database and each
-statement that was cut. [What each fault breaks](contributing/chaos.md#what-it-does), and how a run
-shows that it finds [a guard that is missing](contributing/chaos.md#controls-what-must-be-found).
+statement that was cut. The page of [make chaos](contributing/chaos.md) says [what each fault
+breaks](contributing/chaos.md#what-it-does), and which [missing
+guards](contributing/chaos.md#controls-what-must-be-found) it has found.
 `
 
 const faultsHead = `
