@@ -36,7 +36,7 @@ first        := ./cmd/rowlock ./paxosbridge/etcd
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick times pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-fenced bench-net bench-ways bench-shared bench-trace bench-bridge servers release-check dist
+.PHONY: help test test-quick times pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-fenced bench-net bench-ways bench-shared bench-trace bench-bridge bench-growth servers release-check dist
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -162,7 +162,7 @@ bench: ## fenced sections first, then rowlock against raw statements, the server
 
 bench-short: ## the same in a minute, with servers that need not wait for the disk: whether a contender fails, a lock is lost, a pair sends or allocates too much
 	$(subst with-servers,with-servers --no-sync,$(bench_servers)) sh -c '\
-		go -C bench run ./against -short && exec go -C bench run ./net -short'
+		go -C bench run ./against -short && go -C bench run ./growth -short && exec go -C bench run ./net -short'
 
 bench-floor: ## the shortest times the servers allow, to compare ours with
 	$(with_servers) go -C bench run ./floor
@@ -193,6 +193,9 @@ bench-trace: ## clients with a trace and with metrics, beside one without, as ra
 
 bench-bridge: ## what a bridge costs keys that never move, and one hot key in the table and in etcd
 	$(with_servers) go -C bench run ./bridge
+
+bench-growth: ## tables to ten million keys, 1 to 64 processes, a million held locks, in half an hour; writes docs/bench/growth.md; ARGS='-only held' runs one scene again
+	scripts/with-servers postgres mariadb mysql -- go -C bench run ./growth -out $(CURDIR)/docs/bench $(ARGS)
 
 release-check: ## what a release of VERSION=v0.9.0 publishes, made in a copy of the last commit and tried as a stranger would, with an empty module cache
 	go run ./internal/house/release $(or $(VERSION),$(error say VERSION=v0.9.0))

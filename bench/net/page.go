@@ -1,7 +1,6 @@
 package main
 
 import (
-	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,11 +10,6 @@ import (
 	"github.com/rowlockdb/rowlock/bench/internal/paper"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 )
-
-// growth is what no machine of ours can measure.
-//
-//go:embed growth.md
-var growth string
 
 // page is what users read.
 type page struct {
@@ -44,7 +38,7 @@ func publish(s settings, all []*result) error {
 	p.chapter("What the network costs", pictureOfNetwork, "A call waits for its round trips. Where the server is a network away, "+
 		"that is most of its time. A round trip is an answer that came after something was sent; BEGIN and COMMIT have theirs. "+
 		"The first table is of a round trip alone, and so of the distance.", onTrip, onPair, onFive, onOnce)
-	p.Line("%s\n", strings.TrimSpace(growth))
+	p.Say("What becomes of all this when tables, fleets and held locks grow is in [how it grows](growth.md).")
 	p.end()
 	text := strings.TrimSpace(p.String()) + "\n"
 	return os.WriteFile(filepath.Join(s.out, "costs.md"), []byte(text), 0o644)
@@ -54,7 +48,7 @@ func (p *page) begin() {
 	p.Say("# What it costs")
 	p.Say("What a fenced section, a wait and the network cost, beside what does the same without rowlock. Servers are %s away, "+
 		"each way.", distances(p.s.delays))
-	p.Say("Made by `make bench-net` on %s, of commit `%s`; a run on a quiet machine replaces all figures but those of the last chapter.",
+	p.Say("Made by `make bench-net` on %s, of commit `%s`; a run on a quiet machine replaces all figures.",
 		time.Now().Format("2 January 2006"), p.s.commit)
 	p.Say("**Compare the ratios and the round trips, not the milliseconds.** One machine runs the servers, the network and what "+
 		"measures them, and may run more. A ratio is of the times in one round, the median of %d, with the least and the "+

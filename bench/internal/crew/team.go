@@ -20,7 +20,8 @@ func JobOf(d *rig.Database) Job { return Job{Database: d.Name, Source: d.Source,
 type Task struct {
 	Way             Way
 	Goroutines      int  // of each process
-	Own             bool // each goroutine has keys of its own; else all want one
+	Own             bool // each goroutine has keys of its own; else all want the same
+	Shared          int  // how many keys all want; 0 means one
 	Warm, For, Hold time.Duration
 
 	Process int // which one of them the worker is

@@ -32,7 +32,10 @@ type Way struct {
 }
 
 // Key is the one key that all want.
-func (w Way) Key() string { return race.Key(w.Series, 0, 0) }
+func (w Way) Key() string { return w.Shared(0) }
+
+// Shared is one of several keys that all want.
+func (w Way) Shared(n int) string { return race.Key(w.Series, 0, n) }
 
 // Own is the nth key of a goroutine that has keys of its own.
 func (w Way) Own(process, goroutine, n int) string {

@@ -80,10 +80,7 @@ func contend(ctx context.Context, l locker, what Task) (Answer, error) {
 // again is one goroutine's turn.
 func (what Task) again(ctx context.Context, l locker, goroutine int, counted time.Time, a *Answer) error {
 	for n := 0; ; n++ {
-		key := what.Way.Key()
-		if what.Own {
-			key = what.Way.Own(what.Process, goroutine, n)
-		}
+		key := what.key(goroutine, n)
 		asked := time.Now()
 		unlock, err := l.lock(ctx, goroutine, key)
 		wait := time.Since(asked)
@@ -108,6 +105,15 @@ func (what Task) again(ctx context.Context, l locker, goroutine int, counted tim
 			a.Waits = append(a.Waits, wait.Microseconds())
 		}
 	}
+}
+
+// key is that of a goroutine's nth pair. Of several keys that all want, each comes in turn, and
+// processes begin with different ones.
+func (what Task) key(goroutine, n int) string {
+	if what.Own {
+		return what.Way.Own(what.Process, goroutine, n)
+	}
+	return what.Way.Shared((what.Process + goroutine + n) % max(1, what.Shared))
 }
 
 // cut takes down a wait that ended with the turn, if it was long. Otherwise a process that starves

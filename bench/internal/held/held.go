@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +45,15 @@ type Cost struct {
 	Goroutines int     // more than before
 	Bytes      float64 // of heap for a lock
 	Lost       int
+
+	// Taking and Holding are how many were lost by the time that all were taken, and by the end of
+	// the periods. The others were lost while they were given back.
+	Taking, Holding int
+	Taken           time.Duration // that it took to take them
+
+	// Client and Server are how many processors were busy while renewals were watched. Server is
+	// NaN where there is none, or its process is not known.
+	Client, Server float64
 }
 
 // crowd is a client with many locks.
@@ -63,32 +74,39 @@ func Many(ctx context.Context, d *rig.Database, cfg Config, p *rig.Progress) (h 
 	}
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
 	p.Say(d.Name, fmt.Sprintf("taking %d locks", c.Locks))
-	before := look()
+	before, began := look(), time.Now()
 	if err := c.each(func(n int) error { return c.take(ctx, n) }); err != nil {
 		return nil, err
 	}
+	taken, taking := time.Since(began), c.lostLocks()
 	after := look()
 	p.Step()
 	p.Say(d.Name, "holding them")
-	h = &Cost{Locks: c.Locks, Goroutines: after.goroutines - before.goroutines}
+	h = &Cost{Locks: c.Locks, Goroutines: after.goroutines - before.goroutines, Taken: taken, Taking: taking}
 	h.Bytes = (after.heap - before.heap) / float64(c.Locks)
 	if c.taken != nil {
 		if err := c.taken(c); err != nil {
 			return nil, err
 		}
 	}
-	c.watch(ctx, h, p)
+	if err := c.watch(ctx, d, h, p); err != nil {
+		return nil, err
+	}
+	h.Holding = c.lostLocks()
 	p.Say(d.Name, "giving them back")
 	err = c.each(func(n int) error { return c.release(ctx, c.locks[n]) })
 	h.Lost = c.lostLocks()
 	return h, err
 }
 
+// renewal is in each statement that renews. The rest of its text is that of the place where the
+// client has found the tables.
+const renewal = "/* rowlock renew */"
+
 // open makes a client whose statements are counted on their way, and has it do everything once.
 func (c *crowd) open(d *rig.Database) (err error) {
-	renews := d.Dialect.Text("renew")
 	c.pool, err = faultdb.Open(d.Driver, d.Source, faultdb.Func(func(op faultdb.Op) faultdb.Fault {
-		if op.Executes() && op.Query == renews {
+		if op.Executes() && strings.Contains(op.Query, renewal) {
 			c.renewals.Add(1)
 		}
 		return faultdb.None
@@ -157,8 +175,13 @@ func (c *crowd) each(f func(n int) error) error {
 
 // watch counts the renewals of a few periods. A lease that was not lost was renewed in each of
 // them.
-func (c *crowd) watch(ctx context.Context, h *Cost, p *rig.Progress) {
-	before := c.renewals.Load()
+func (c *crowd) watch(ctx context.Context, d *rig.Database, h *Cost, p *rig.Progress) error {
+	before, used := c.renewals.Load(), rig.CPU()
+	server, err := serverCPU(d)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
 	for range watched {
 		select {
 		case <-time.After(c.TTL / 3):
@@ -166,6 +189,10 @@ func (c *crowd) watch(ctx context.Context, h *Cost, p *rig.Progress) {
 		}
 		p.Step()
 	}
+	took := time.Since(began).Seconds()
+	h.Client = (rig.CPU() - used).Seconds() / took
+	later, err := serverCPU(d)
+	h.Server = (later - server) / took
 	h.Renewals = float64(c.renewals.Load()-before) / watched
 	h.PerRenewal = float64(h.Locks) / max(1, h.Renewals)
 	for _, l := range c.locks {
@@ -173,6 +200,17 @@ func (c *crowd) watch(ctx context.Context, h *Cost, p *rig.Progress) {
 			c.lost.Store(l.Key(), true)
 		}
 	}
+	return err
+}
+
+// serverCPU is the processors' time of the server in seconds, or NaN.
+func serverCPU(d *rig.Database) (float64, error) {
+	pid := rig.ServerPID(d.Name)
+	if pid == 0 {
+		return math.NaN(), nil
+	}
+	used, err := rig.TreeCPU(pid)
+	return used.Seconds(), err
 }
 
 type sight struct {

@@ -29,6 +29,9 @@ func TestLostLocksAreCountedAndEndNoRun(t *testing.T) {
 		if got.Lost != stolen {
 			t.Errorf("%d locks were stolen, and %d are lost", stolen, got.Lost)
 		}
+		if got.Renewals == 0 {
+			t.Error("no renewal was seen")
+		}
 	}
 }
 

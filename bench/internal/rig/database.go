@@ -86,7 +86,13 @@ type Database struct {
 
 // Open makes the tables.
 func Open(ctx context.Context, k Kind) (*Database, error) {
-	prefix := fmt.Sprintf("bench%d_", os.Getpid())
+	return OpenBeside(ctx, k, "")
+}
+
+// OpenBeside makes tables whose names no other name of this run has, so that several can be there at
+// once.
+func OpenBeside(ctx context.Context, k Kind, name string) (*Database, error) {
+	prefix := fmt.Sprintf("bench%d_%s", os.Getpid(), name)
 	d := &Database{Kind: k, Dialect: sqlstore.Of(k.dialect(dialect.Prefix(prefix))), Prefix: prefix}
 	if k.Name == "sqlite" {
 		if err := d.makeFile(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"runtime"
@@ -61,7 +62,7 @@ func (m *Meter) fast(r *reading) {
 
 func (m *Meter) slow(ctx context.Context, r *reading) (err error) {
 	if m.PID > 0 {
-		if r.server, err = treeCPU(m.PID); err != nil {
+		if r.server, err = TreeCPU(m.PID); err != nil {
 			return err
 		}
 	}
@@ -90,12 +91,38 @@ func (m *Meter) cost(before, after *reading, pairs int64) Cost {
 // tick is the unit of times in /proc, the same on all Linux kernels that Go runs on.
 const tick = 10 * time.Millisecond
 
-// treeCPU is the processors' time of a process, its living descendants, and those that have ended
+// TreeCPU is the processors' time of a process, its living descendants, and those that have ended
 // and were waited for: PostgreSQL has a process for each connection.
-func treeCPU(root int) (time.Duration, error) {
+func TreeCPU(root int) (time.Duration, error) {
+	stats, err := tree(root)
+	ticks := 0
+	for _, s := range stats {
+		ticks += int(s.UTime) + int(s.STime) + s.CUTime + s.CSTime
+	}
+	return time.Duration(ticks) * tick, err
+}
+
+// TreeMemory is the memory of a process and its living descendants in bytes. What several of them
+// have in common, as PostgreSQL's have their buffers, counts once.
+func TreeMemory(root int) (sum int64, err error) {
+	stats, err := tree(root)
+	for pid := range stats {
+		p, err := procfs.NewProc(pid)
+		if err != nil {
+			continue // it has just ended
+		}
+		if m, err := p.ProcSMapsRollup(); err == nil {
+			sum += int64(m.Pss)
+		}
+	}
+	return sum, err
+}
+
+// tree is a process and its living descendants.
+func tree(root int) (map[int]procfs.ProcStat, error) {
 	all, err := procfs.AllProcs()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	stats := make(map[int]procfs.ProcStat)
 	for _, p := range all {
@@ -104,15 +131,14 @@ func treeCPU(root int) (time.Duration, error) {
 		}
 	}
 	if _, ok := stats[root]; !ok {
-		return 0, fmt.Errorf("the server's process %d is not there", root)
+		return nil, fmt.Errorf("the server's process %d is not there", root)
 	}
-	ticks := 0
-	for pid, s := range stats {
-		if descends(stats, pid, root) {
-			ticks += int(s.UTime) + int(s.STime) + s.CUTime + s.CSTime
+	for pid := range maps.Clone(stats) {
+		if !descends(stats, pid, root) {
+			delete(stats, pid)
 		}
 	}
-	return time.Duration(ticks) * tick, nil
+	return stats, nil
 }
 
 func descends(stats map[int]procfs.ProcStat, pid, root int) bool {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheProcessorsOfAServersChildrenCount(t *testing.T) {
-	before, err := treeCPU(os.Getpid())
+	before, err := TreeCPU(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func TestTheProcessorsOfAServersChildrenCount(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Skip("no shell")
 	}
-	after, err := treeCPU(os.Getpid())
+	after, err := TreeCPU(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,5 +53,28 @@ func TestACostIsThatOfAPairAndWhatIsNotKnownIsNoZero(t *testing.T) {
 	got := Known([]Cost{{Trips: 3}, {Trips: math.NaN()}, {Trips: 1}, {Trips: 2}}, func(c Cost) float64 { return c.Trips })
 	if got != 2 {
 		t.Errorf("the median of what is known is %v, not 2", got)
+	}
+}
+
+func TestTheMemoryOfAServerIsThatOfItsProcesses(t *testing.T) {
+	touched := make([]byte, 64<<20)
+	for i := range touched {
+		touched[i] = 1
+	}
+	sum, err := TreeMemory(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum == 0 {
+		t.Skip("the kernel does not tell")
+	}
+	if sum < int64(len(touched)) {
+		t.Errorf("%d bytes are less than this test has touched", sum)
+	}
+	if touched[0] != 1 {
+		t.Error("what was touched is to be kept until here")
+	}
+	if _, err := TreeMemory(1 << 30); err == nil {
+		t.Error("a process that is not there has memory")
 	}
 }
