@@ -115,9 +115,9 @@ type Evictor interface {
 	// those of the same database user whose transactions are at least that old. That is safe,
 	// because their transactions had not committed and are rolled back.
 	//
-	// It returns the sessions it has ended, and those of other users, which it leaves alone. None
-	// and no error say that no session was in the way. An error that is [ErrPrivilege] says that
-	// this user may not see or end sessions; [ErrUnsupported], that the store cannot.
+	// It returns the sessions it has ended, and those of other users, which it leaves alone: all of
+	// them, and ends none, if least is negative. None and no error say that no session was in the way.
+	// [ErrPrivilege]: this user may not see or end sessions; [ErrUnsupported]: the store cannot.
 	Evict(ctx context.Context, key string, least time.Duration) ([]Evicted, error)
 }
 
@@ -126,7 +126,7 @@ type Evicted struct {
 	// Session is the server's id of the session, and User the database user that it belongs to.
 	Session int64
 	User    string
-	// Ended is false for the session of another user, which goes on.
+	// Ended is false for a session that goes on.
 	Ended bool
 	// Prepared is the statement that ends a prepared transaction, which no session has: Session is
 	// 0 then. Its application may have to commit it instead.

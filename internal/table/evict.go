@@ -17,8 +17,7 @@ const (
 	// evictTimeout bounds an eviction. One pinned connection waits for the row, for a second, and
 	// another looks which session blocks it.
 	evictTimeout = 3 * time.Second
-	// lookPause is between two looks. MariaDB does not refresh its view if it is read more
-	// often than every 0.1 s.
+	// lookPause is between two looks: MariaDB's view is refreshed every 0.1 s, and no sooner.
 	lookPause = 150 * time.Millisecond
 )
 
@@ -29,8 +28,11 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
 	[]lease.Evicted, error,
 ) {
 	if s.d.Evictor == nil || s.single {
-		return nil,
-			fmt.Errorf("%w: evict: it takes a database server and two pinned connections", lease.ErrUnsupported)
+		return nil, fmt.Errorf("%w: evict: it takes a database server and two pinned connections", lease.ErrUnsupported)
+	}
+	looks := least < 0
+	if looks {
+		least = 100 * 365 * 24 * time.Hour // no transaction is as old
 	}
 	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 	defer cancel()
@@ -39,7 +41,7 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
 		return nil, err
 	}
 	found, err := s.blockers(ctx, row, least)
-	return told(found), err
+	return told(found, looks), err
 }
 
 // blockers returns what makes a pinned connection wait for the row, and ends what is old enough.
@@ -111,12 +113,10 @@ func (s *Store) endBlockers(
 
 // told returns the blockers worth reporting. One whose transaction is too young is read again
 // later.
-func told(found []sqlstore.Blocker) (out []lease.Evicted) {
+func told(found []sqlstore.Blocker, all bool) (out []lease.Evicted) {
 	for _, b := range found {
-		if b.Ended || !b.Own {
-			out = append(out, lease.Evicted{
-				Session: b.ID, User: b.User, Ended: b.Ended, Prepared: b.Prepared,
-			})
+		if b.Ended || !b.Own || all {
+			out = append(out, lease.Evicted{Session: b.ID, User: b.User, Ended: b.Ended, Prepared: b.Prepared})
 		}
 	}
 	return out

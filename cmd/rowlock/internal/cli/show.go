@@ -9,7 +9,9 @@ import (
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/waitlist"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -52,7 +54,7 @@ func (p *program) showKey(ctx context.Context, text string) error {
 			Waiters []waiter `json:"waiters"`
 		}{recordOf(found[0]), waitersOf(waiters)})
 	}
-	p.print(found[0])
+	p.print(found[0], whoLocks(ctx, table, found[0]))
 	if len(waiters) == 0 {
 		p.out.Line("waiters  none")
 		return nil
@@ -61,7 +63,25 @@ func (p *program) showKey(ctx context.Context, text string) error {
 	return p.printWaiters(waiters)
 }
 
-func (p *program) print(r lease.Record) {
+// whoLocks says whether an open transaction has the row of an expired lease: one that a process
+// fenced before it was stopped, for example.
+func whoLocks(ctx context.Context, table lease.Store, r lease.Record) string {
+	in, can := adapter.As[lease.Evictor](table)
+	if r.Held || r.Owner.IsZero() || !can {
+		return ""
+	}
+	by, err := in.Evict(ctx, r.Key, -1)
+	switch {
+	case err != nil:
+		return "free, unless a transaction still has its row locked"
+	case len(by) == 0:
+		return "free for the next caller"
+	}
+	return fmt.Sprintf("its row is still locked: %s (rowlock release %s --force --evict ends it)",
+		sqlstore.Blocker{ID: by[0].Session, User: by[0].User, Prepared: by[0].Prepared}.Describe(), quote(keytext.Show(r.Key)))
+}
+
+func (p *program) print(r lease.Record, expired string) {
 	identity, note := lease.SplitNote(r.Note)
 	state := "held"
 	switch {
@@ -72,7 +92,7 @@ func (p *program) print(r lease.Record) {
 	case r.Owner.IsZero():
 		state = "free"
 	case !r.Held:
-		state = "expired " + listing.Span(-r.Remaining) + " ago: free, unless a transaction still has its row locked"
+		state = "expired " + listing.Span(-r.Remaining) + " ago: " + expired
 	case r.Shared:
 		state = "shared by " + strconv.Itoa(r.Members)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/scan"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/waitlist"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
@@ -192,13 +193,8 @@ func (p *program) printWaited(
 	return p.out.Table(waitedColumns, rows)
 }
 
-// inspector lists rows.
-type inspector interface {
-	Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error)
-}
-
 func holdersOf(
-	ctx context.Context, in inspector, keys []waitlist.Key,
+	ctx context.Context, in scan.Inspector, keys []waitlist.Key,
 ) (map[string]lease.Record, error) {
 	if len(keys) == 0 {
 		return nil, nil

@@ -6,7 +6,6 @@ import (
 	"context"
 	"database/sql"
 	"embed"
-	"fmt"
 	"strings"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/statement"
@@ -17,20 +16,20 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// inspector lists rows.
-type inspector interface {
+// Inspector lists rows.
+type Inspector interface {
 	Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error)
 }
 
 // Table is a store and its database.
 type Table struct {
 	db         *sql.DB
-	store      inspector
+	store      Inspector
 	statements map[string]string
 }
 
 // Of returns the table of a database, with a store on it.
-func Of(t *target.Target, store inspector) *Table {
+func Of(t *target.Target, store Inspector) *Table {
 	return &Table{db: t.DB, store: store, statements: statement.Labeled(files, t.Kind, t.Names())}
 }
 
@@ -45,10 +44,10 @@ func (t *Table) Page(ctx context.Context, f lease.Filter) (page []lease.Record, 
 	for len(page) <= f.Limit {
 		want := min(batch, f.Limit+1-len(page))
 		keys, err := t.keys(ctx, f, after, want)
-		if err != nil {
-			return nil, false, err
+		if err != nil || len(keys) == 0 {
+			return page, false, err
 		}
-		found, err := t.records(ctx, keys, f.Held)
+		found, err := t.store.Inspect(ctx, lease.Filter{Keys: keys, Held: f.Held, Limit: len(keys)})
 		if err != nil {
 			return nil, false, err
 		}
@@ -66,30 +65,14 @@ func (t *Table) Page(ctx context.Context, f lease.Filter) (page []lease.Record, 
 	return page[:f.Limit], true, nil
 }
 
-func (t *Table) records(ctx context.Context, keys []string, held bool) ([]lease.Record, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	return t.store.Inspect(ctx, lease.Filter{Keys: keys, Held: held, Limit: len(keys)})
-}
-
-func (t *Table) keys(ctx context.Context, f lease.Filter, after string, limit int) (keys []string, err error) {
+func (t *Table) keys(ctx context.Context, f lease.Filter, after string, limit int) ([]string, error) {
 	name := "keys"
 	if f.Held {
 		name = "held-keys"
 	}
 	_, last := lease.Range(f.Prefix)
-	rows, err := t.db.QueryContext(ctx, t.statements[name], []byte(after), []byte(last), limit)
-	if err != nil {
-		return nil, fmt.Errorf("rowlock: list keys: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var key []byte
-		if err := rows.Scan(&key); err != nil {
-			return nil, fmt.Errorf("rowlock: list keys: %w", err)
-		}
-		keys = append(keys, string(key))
-	}
-	return keys, rows.Err()
+	args := []any{[]byte(after), []byte(last), limit}
+	return statement.Rows(ctx, t.db, t.statements[name], args, func(r *sql.Rows) (key string, err error) {
+		return key, r.Scan(&key)
+	})
 }

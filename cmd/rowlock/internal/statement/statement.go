@@ -3,7 +3,10 @@
 package statement
 
 import (
+	"context"
+	"database/sql"
 	"embed"
+	"fmt"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
@@ -37,4 +40,23 @@ func Labeled(files embed.FS, kind string, names sqlstore.Names) map[string]strin
 		out[s.Name] = sqlstore.LabelSection(s.Name, s.SQL)
 	}
 	return out
+}
+
+// Rows returns what scan makes of each row of a query.
+func Rows[T any](
+	ctx context.Context, db *sql.DB, query string, args []any, scan func(*sql.Rows) (T, error),
+) (all []T, err error) {
+	found, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("rowlock: list: %w", err)
+	}
+	defer func() { _ = found.Close() }()
+	for found.Next() {
+		one, err := scan(found)
+		if err != nil {
+			return nil, fmt.Errorf("rowlock: list: %w", err)
+		}
+		all = append(all, one)
+	}
+	return all, found.Err()
 }

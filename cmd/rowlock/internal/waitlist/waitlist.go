@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"embed"
-	"fmt"
 	"time"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/statement"
@@ -38,7 +37,7 @@ type Key struct {
 
 // Keys returns keys that are waited for, in their order, after a key.
 func (l *List) Keys(ctx context.Context, after string, limit int) ([]Key, error) {
-	return rows(ctx, l, "waited-keys", []any{[]byte(after), limit}, func(r *sql.Rows) (Key, error) {
+	return statement.Rows(ctx, l.db, l.statements["waited-keys"], []any{[]byte(after), limit}, func(r *sql.Rows) (Key, error) {
 		var key []byte
 		var k Key
 		err := conn.ScanSQL(r, &key, &k.Queued, &k.Processes)
@@ -54,10 +53,9 @@ type Waiter struct {
 	// holds other keys, which may be one of the others too.
 	Kind           string
 	Identity, Note string
-	// Alive is how long the waiter is counted without another heartbeat, of a queue or process.
-	Alive time.Duration
-	// Waited is how long a chain has waited.
-	Waited time.Duration
+	// Alive is how long one of a queue, or a process, is counted without another heartbeat; Waited how
+	// long a caller has waited.
+	Alive, Waited time.Duration
 }
 
 // most bounds what is read of one key.
@@ -66,7 +64,7 @@ const most = 10_000
 // Waiters returns who waits for a key: the queue in its order, then the others.
 func (l *List) Waiters(ctx context.Context, key string) ([]Waiter, error) {
 	args := []any{[]byte(key), most}
-	queue, err := rows(ctx, l, "waited-key", args, func(r *sql.Rows) (Waiter, error) {
+	queue, err := statement.Rows(ctx, l.db, l.statements["waited-key"], args, func(r *sql.Rows) (Waiter, error) {
 		var queued bool
 		var note string
 		var alive int64
@@ -81,34 +79,16 @@ func (l *List) Waiters(ctx context.Context, key string) ([]Waiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	chains, err := rows(ctx, l, "waiting-callers", args, func(r *sql.Rows) (Waiter, error) {
+	callers, err := statement.Rows(ctx, l.db, l.statements["waiting-callers"], args, func(r *sql.Rows) (Waiter, error) {
 		var note string
 		var waited int64
 		err := conn.UnlessBad(conn.ScanSQL(r, &note, &waited))
 		w := Waiter{Kind: "caller", Waited: conn.Duration(waited)}
 		w.Identity, w.Note = lease.SplitNote(note)
-		if w.Identity == "" { // a chain has an identity and no note
+		if w.Identity == "" { // a caller has an identity and no note
 			w.Identity, w.Note = w.Note, ""
 		}
 		return w, err
 	})
-	return append(queue, chains...), err
-}
-
-func rows[T any](
-	ctx context.Context, l *List, name string, args []any, scan func(*sql.Rows) (T, error),
-) (all []T, err error) {
-	found, err := l.db.QueryContext(ctx, l.statements[name], args...)
-	if err != nil {
-		return nil, fmt.Errorf("rowlock: %s: %w", name, err)
-	}
-	defer func() { _ = found.Close() }()
-	for found.Next() {
-		one, err := scan(found)
-		if err != nil {
-			return nil, fmt.Errorf("rowlock: %s: %w", name, err)
-		}
-		all = append(all, one)
-	}
-	return all, found.Err()
+	return append(queue, callers...), err
 }
