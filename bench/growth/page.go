@@ -211,7 +211,7 @@ func (p *page) held() {
 	p.scene("Held locks", pictureOfHeld, p.all.Held, "One process holds locks with a TTL of 30 s, the default, and renews them every third of "+
 		"that, 500 leases in a statement. 256 goroutines take them, and give them back in the end, as fast as it goes: renewals must get "+
 		"through beside that. In between two periods are watched. More than about 500 locks for each statement are a sign that renewals do "+
-		"not keep up. A lock that was not renewed in time is lost, and the run fails.")
+		"not keep up. A lock that was not renewed in time is lost, and the run fails. What has no row was not run.")
 	var rows [][]string
 	p.all.Held.each(func(database string, r *Run) {
 		if r.Held == nil {
