@@ -142,8 +142,8 @@ func ratios(of, to []float64) []float64 {
 // disk has what a row costs where it lies, and what it costs the reaper.
 func (p *page) disk() {
 	p.Say("What a key costs on disk, and each row a sweep of the reaper. A sweep reads every row, and removes the dead ones, by their " +
-		"256 buckets and at most 200 in a transaction, with a pause of 5 ms after it. The last column is of a table without any " +
-		"other rows; removing has been measured of small tables only, because it takes as long for each row of a larger one.")
+		"256 buckets and at most 200 in a transaction, with a pause of 5 ms after it. Removing was measured of small tables alone, " +
+		"after all turns, when every row was dead. The smallest has only few rows for each bucket, and so for each transaction.")
 	var rows [][]string
 	p.all.Keys.each(func(database string, r *Run) {
 		if r.Keys == nil {

@@ -25,8 +25,8 @@ const (
 	reap = time.Duration(0)
 )
 
-// sweeps sweeps the tables, as the reaper does by default. Those that are too large to be reaped
-// here are left out: it takes as long for each row of any.
+// sweeps sweeps the tables, as the reaper does by default. Those that would take minutes
+// to be reaped are left out.
 func (s settings) sweeps(ctx context.Context, all []*Table, retention time.Duration, p *rig.Progress) (err error) {
 	counter, err := rig.NewStatements(ctx, all[0].d)
 	defer func() { err = errors.Join(err, counter.Close()) }()
