@@ -391,11 +391,15 @@ func aside(f func() (*rowlock.Lock, error)) <-chan Waited {
 func TestASectionThatKeepsItsKeyHandsNothingOver(t *testing.T) {
 	passes(t, func(t *testing.T, c *rowlock.Client, s *SectionStore) {
 		var waiting <-chan Waited
+		began := time.Now()
 		WantIs(t, "DoTx", s.DoTx(t.Context(), c, "k", func(context.Context) error {
 			waiting = Wait(t, c, "k")
 			return nil
 		}, rowlock.MinHold(time.Minute)))
 		Unlock(t, mustWin(t, <-waiting))
+		if had := time.Since(began); had < time.Minute {
+			t.Errorf("it had its key for %v", had)
+		}
 		if n := s.Passed(); len(n) > 0 {
 			t.Errorf("%d were handed over", len(n))
 		}

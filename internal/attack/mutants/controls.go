@@ -10,6 +10,8 @@ type control struct {
 	also []mutant
 	// faults are those of make chaos, and server the settings of its server.
 	faults, server string
+	// test finds it in place of an attack: a package of the repository's, and the name of its test.
+	test string
 }
 
 var controls = []control{
@@ -48,5 +50,5 @@ func chosen(chaos bool) (list []control) {
 	for _, m := range mutants {
 		list = append(list, control{mutant: m})
 	}
-	return append(list, passed...)
+	return append(append(list, passed...), rare...)
 }

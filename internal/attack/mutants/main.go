@@ -52,6 +52,17 @@ func run(length time.Duration, only, on string, list, chaos bool) error {
 		if err != nil || list {
 			continue
 		}
+		if m.test != "" {
+			found, err := m.tested(filepath.Join(folder, fmt.Sprint(n)), changed)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", m.name, m.file, err)
+			}
+			fmt.Printf("| %s | %s | a test | %s |\n", m.name, filepath.Base(filepath.Dir(m.file)), found)
+			if !found.was {
+				survived = append(survived, m.name)
+			}
+			continue
+		}
 		program, err := build(filepath.Join(folder, fmt.Sprint(n)), changed, chaos)
 		if err != nil {
 			return fmt.Errorf("%s, %s: %w", m.name, m.file, err)
@@ -118,6 +129,19 @@ func (m *mutant) make() (string, error) {
 
 // build makes the attack, or chaos, with some files replaced.
 func build(folder string, texts map[string]string, chaos bool) (program string, err error) {
+	settings, err := overlay(folder, texts)
+	if err != nil {
+		return "", err
+	}
+	program, source := filepath.Join(folder, "attack"), "."
+	if chaos {
+		source = "./chaos"
+	}
+	return program, compile(program, settings, source)
+}
+
+// overlay has go read some files from folder.
+func overlay(folder string, texts map[string]string) (settings string, err error) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return "", err
 	}
@@ -132,19 +156,12 @@ func build(folder string, texts map[string]string, chaos bool) (program string, 
 			return "", err
 		}
 	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replace})
+	text, err := json.Marshal(map[string]map[string]string{"Replace": replace})
 	if err != nil {
 		return "", err
 	}
-	settings := filepath.Join(folder, "overlay.json")
-	if err := os.WriteFile(settings, overlay, 0o644); err != nil {
-		return "", err
-	}
-	program, source := filepath.Join(folder, "attack"), "."
-	if chaos {
-		source = "./chaos"
-	}
-	return program, compile(program, settings, source)
+	settings = filepath.Join(folder, "overlay.json")
+	return settings, os.WriteFile(settings, text, 0o644)
 }
 
 func compile(program, settings, source string) error {
