@@ -1179,14 +1179,13 @@ WITH /* rowlock renew */ want AS (
   SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
     WITH ORDINALITY AS w (key, owner, token, ttl, n)
 ), locked AS (
-  SELECT r.key FROM "rowlock" AS r JOIN want AS w ON r.key = w.key
+  SELECT r.key, w.owner, w.token, w.ttl FROM "rowlock" AS r JOIN want AS w ON r.key = w.key
   WHERE r.owner = w.owner AND r.token = w.token AND r.placement = 0
   ORDER BY r.key FOR NO KEY UPDATE OF r SKIP LOCKED
 ), renewed AS (
-  UPDATE "rowlock" AS r SET expires_at = clock_timestamp() + w.ttl * interval '1 microsecond'
-  FROM locked AS l JOIN want AS w ON w.key = l.key
-  WHERE r.key = l.key AND r.owner = w.owner AND r.token = w.token
-    AND r.expires_at > clock_timestamp()
+  UPDATE "rowlock" AS r SET expires_at = clock_timestamp() + l.ttl * interval '1 microsecond'
+  FROM locked AS l
+  WHERE r.key = l.key AND r.owner = l.owner AND r.token = l.token AND r.expires_at > clock_timestamp()
   RETURNING r.key, r.owner, r.token
 )
 SELECT CASE WHEN a.outcome = 3 AND a.remaining IS NOT NULL THEN 2
