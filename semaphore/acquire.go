@@ -76,7 +76,7 @@ func (s *Semaphore) inTurn(ctx context.Context, n int) (_ *Permit, again bool, _
 	if _, err := s.known(ctx); err != nil { // nothing is written for a limit that is refused
 		return nil, false, err
 	}
-	turn, err := s.locks.Lock(context.WithValue(ctx, cycle.Idle{}, true), QueueKey(s.name))
+	turn, err := s.locks.Lock(cycle.Idle{}.In(ctx), QueueKey(s.name))
 	if err != nil {
 		return nil, false, err
 	}

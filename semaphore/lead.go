@@ -114,7 +114,7 @@ func (s *Semaphore) takeTurn(ctx context.Context, w *waiter, hints *rowlock.Slot
 	if !s.line.awaits(w, stop) {
 		return true, nil
 	}
-	turn, err := s.locks.Lock(context.WithValue(waiting, cycle.Idle{}, true), QueueKey(s.name))
+	turn, err := s.locks.Lock(cycle.Idle{}.In(waiting), QueueKey(s.name))
 	if err == nil && !s.line.begins(w, turn) {
 		_ = turn.Unlock(ctx)
 	}

@@ -36,15 +36,15 @@ func (d *database) EndBlockers(
 		return nil, shows(ctx, s.Conn())
 	}
 	for i, b := range found {
-		if b.ID == 0 {
+		if b.Session == 0 {
 			found[i].Prepared = prepared(ctx, s.Conn())
 		}
-		if !b.Own || !b.Old || b.ID == 0 {
+		if !b.Own || !b.Old || b.Session == 0 {
 			continue
 		}
 		// 1094: the session has ended by itself.
 		if _, err := s.Conn().ExecContext(ctx,
-			fmt.Sprintf(`KILL CONNECTION %d`, b.ID)); err != nil && !isNumber(err, 1094) {
+			fmt.Sprintf(`KILL CONNECTION %d`, b.Session)); err != nil && !isNumber(err, 1094) {
 			return found, err
 		}
 		found[i].Ended = true

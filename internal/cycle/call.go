@@ -75,6 +75,9 @@ type Call struct {
 // Idle is in a ctx whose call waits by itself, as a candidate's: only what the ctx holds counts.
 type Idle struct{}
 
+// In returns ctx with it.
+func (i Idle) In(ctx context.Context) context.Context { return context.WithValue(ctx, i, true) }
+
 // recording is what the store has, or may have, of a call's chain.
 type recording struct {
 	chain  lease.Caller  // recorded, or about to be

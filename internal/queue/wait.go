@@ -106,7 +106,8 @@ func (w *wait) begin(ctx context.Context) {
 	w.asker.waiting.Add(1)
 	w.record = &cycle.Call{Holder: w.call.Want.Holder, Since: w.began}
 	if w.call.Any || w.record.Holder == nil && ctx.Value(cycle.Idle{}) != nil {
-		// A wait for any ends with the release of any: recorded, it would be ended for false cycles.
+		// Recorded, it would be told of, or ended for, cycles that are none: a wait for any of several
+		// keys ends with the release of any.
 		return
 	}
 	// It may wait for one of several keys to share while other readers share another. A reader of one

@@ -8,17 +8,14 @@ import (
 	"strings"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Blocker is a session that has a row locked.
 type Blocker struct {
-	ID    int64
-	User  string
-	Own   bool // of the user that asks
-	Old   bool // its transaction is as old as was asked for
-	Ended bool
-	// Prepared is the statement that ends a prepared transaction, which no session has.
-	Prepared string
+	lease.Evicted
+	Own bool // of the user that asks
+	Old bool // its transaction is as old as was asked for
 }
 
 // Describe says who it is.
@@ -26,7 +23,7 @@ func (b Blocker) Describe() string {
 	if b.Prepared != "" {
 		return "it is prepared, and no session has it: commit it, or end it with: " + b.Prepared
 	}
-	return fmt.Sprintf("session %d of the user %q", b.ID, b.User)
+	return fmt.Sprintf("session %d of the user %q", b.Session, b.User)
 }
 
 // Why says for which row a section of evictions looks: the name of a section that replaces @late.
@@ -76,7 +73,7 @@ func Blockers(ctx context.Context, s *conn.Session, query string, args []any) (
 ) {
 	err = s.Query(ctx, query, args, func(row conn.Columns) error {
 		var b Blocker
-		err := row.Scan(&b.ID, &b.User, &b.Own, &b.Old, &b.Ended, &b.Prepared)
+		err := row.Scan(&b.Session, &b.User, &b.Own, &b.Old, &b.Ended, &b.Prepared)
 		out = append(out, b)
 		return err
 	})

@@ -111,12 +111,11 @@ func (s *Store) endBlockers(
 	}
 }
 
-// told returns the blockers worth reporting. One whose transaction is too young is read again
-// later.
+// told returns the blockers worth reporting, or all: one that is too young is read again later.
 func told(found []sqlstore.Blocker, all bool) (out []lease.Evicted) {
 	for _, b := range found {
 		if b.Ended || !b.Own || all {
-			out = append(out, lease.Evicted{Session: b.ID, User: b.User, Ended: b.Ended, Prepared: b.Prepared})
+			out = append(out, b.Evicted)
 		}
 	}
 	return out

@@ -77,8 +77,11 @@ func whoLocks(ctx context.Context, table lease.Store, r lease.Record) string {
 	case len(by) == 0:
 		return "free for the next caller"
 	}
-	return fmt.Sprintf("its row is still locked: %s (rowlock release %s --force --evict ends it)",
-		sqlstore.Blocker{ID: by[0].Session, User: by[0].User, Prepared: by[0].Prepared}.Describe(), quote(keytext.Show(r.Key)))
+	locked := "its row is still locked: " + sqlstore.Blocker{Evicted: by[0]}.Describe()
+	if by[0].Prepared == "" {
+		locked += fmt.Sprintf(" (rowlock release %s --force --evict --reason TEXT ends it)", quote(keytext.Show(r.Key)))
+	}
+	return locked
 }
 
 func (p *program) print(r lease.Record, expired string) {
