@@ -137,7 +137,7 @@ func TestWaitersAreListed(t *testing.T) {
 		defer func() { _ = process.Process.Kill(); _ = process.Wait() }()
 		eventually(b.T, "the process that waits in no order", func() bool {
 			out, _, _ := b.does("waiters", "k", "-o", "json")
-			return strings.Contains(out, `"kind":"process","identity":"web-3"`)
+			return strings.Contains(out, `"kind":"process","identity":"web-3","processes":1`)
 		})
 		if out := b.wants(0, "", "waiters"); !strings.Contains(out, "web-1/4711/orders") {
 			b.Errorf("waiters prints %q, want the holder in it", out)
