@@ -160,13 +160,19 @@ func TestWatchPrintsWhatHappens(t *testing.T) {
 			b.Fatal(err)
 		}
 		lines := bufio.NewScanner(out)
-		for _, want := range []string{"granted   a", "granted   b"} {
+		wants := func(want string) {
+			b.Helper()
 			if !lines.Scan() || !strings.Contains(lines.Text(), want) {
 				b.Errorf("watch prints %q, want %q", lines.Text(), want)
 			}
-			if strings.HasSuffix(want, "a") {
-				b.holds("b")
-			}
+		}
+		wants("granted   a")
+		b.wants(0, "", "run", "b", "--min-hold", "1h", "--ttl", "1h", "--", "true")
+		wants("granted   b")
+		b.Expire(b.T, "b")
+		wants("expired   b")
+		if !strings.Contains(lines.Text(), "or its MinHold is over") {
+			b.Errorf("the normal end of a MinHold reads as a crash: %q", lines.Text())
 		}
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			b.Error(err)
