@@ -24,7 +24,7 @@ func TestWhatIsShownIsWhatIsInTheTable(t *testing.T) {
 		b.lock("stock/1")
 		b.lock("free").Unlock(b.Context())
 		b.wants("", "orders/7", "stock/1", "web-1/4711/orders", "nightly import",
-			fmt.Sprintf(`<td class="n">%d</td>`, l.Token()), "table")
+			fmt.Sprintf(`<td class="n" data-is="Token">%d</td>`, l.Token()), "table")
 		if page := b.wants("?prefix=orders/", "orders/7"); strings.Contains(page, "stock/1") {
 			b.Errorf("a search for orders/ shows stock/1")
 		}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -47,7 +48,7 @@ func parse(page string, q url.Values) (v view, err error) {
 		}
 	}
 	if page == pageKey {
-		v.key, err = keytext.Read(q.Get("k"))
+		v.key, err = keytext.Read(cmp.Or(q.Get("k"), q.Get("prefix"))) // of the one search field
 		return v, err
 	}
 	if page == pageCycles || page == pageFindings {
