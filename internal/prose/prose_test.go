@@ -55,6 +55,7 @@ var clean = []string{
 	"doctor",
 	"election",
 	"examples/agents",
+	"examples/console",
 	"examples/cron",
 	"examples/fencetest",
 	"examples/first",
