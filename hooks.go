@@ -194,7 +194,7 @@ type Stats struct {
 	// Held is a gauge of the locks that were granted and have not ended: Acquired less Released
 	// less Lost. A lock whose Unlock is under way is held.
 	Held int64
-	// Waiting is a gauge of the calls that found a key held and wait for it.
+	// Waiting is a gauge of the calls that found a key held and wait for it, without candidates.
 	Waiting int64
 
 	// Acquired, Released and Lost count locks as the hooks of these names do.

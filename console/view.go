@@ -1,13 +1,12 @@
 package console
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
 
+	"github.com/rowlockdb/rowlock/console/internal/tables"
 	"github.com/rowlockdb/rowlock/internal/keytext"
-	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -29,7 +28,7 @@ const perPage = 50
 type view struct {
 	page   string
 	prefix string
-	order  shown.Order
+	order  tables.Order
 	after  string
 	time   int64
 	key    string
@@ -40,7 +39,7 @@ const maxText = 4*lease.MaxKey + 1
 
 // parse reads a view from a query. Its error is for the viewer.
 func parse(page string, q url.Values) (v view, err error) {
-	v = view{page: page, order: shown.ByKey}
+	v = view{page: page, order: tables.ByKey}
 	for _, name := range []string{"prefix", "after", "k"} {
 		if len(q.Get(name)) > maxText {
 			return v, fmt.Errorf("%w: %s has %d bytes; no key is so long", lease.ErrInvalidKey, name,
@@ -48,7 +47,7 @@ func parse(page string, q url.Values) (v view, err error) {
 		}
 	}
 	if page == pageKey {
-		v.key, err = keytext.Read(cmp.Or(q.Get("k"), q.Get("prefix"))) // of the one search field
+		v.key, err = keytext.Read(q.Get("k"))
 		return v, err
 	}
 	if page == pageCycles || page == pageFindings {
@@ -73,14 +72,14 @@ func begins(name string, q url.Values) (string, error) {
 }
 
 func (v view) ordered(q url.Values) (view, error) {
-	switch o := shown.Order(q.Get("sort")); o {
+	switch o := tables.Order(q.Get("sort")); o {
 	case "":
-	case shown.ByKey, shown.ByAge, shown.ByExpiry:
+	case tables.ByKey, tables.ByAge, tables.ByExpiry:
 		v.order = o
 	default:
 		return v, fmt.Errorf("%w: sort %.20q: use key, age or expiry", lease.ErrConfig, string(o))
 	}
-	if at := q.Get("at"); at != "" && v.order != shown.ByKey {
+	if at := q.Get("at"); at != "" && v.order != tables.ByKey {
 		n, err := strconv.ParseInt(at, 10, 64)
 		if err != nil || n < 0 || n > latest {
 			return v, fmt.Errorf("%w: at %.20q is no time", lease.ErrConfig, at)
@@ -105,7 +104,7 @@ func (v view) link() string {
 	set("prefix", keytext.Show(v.prefix))
 	set("after", keytext.Show(v.after))
 	set("k", keytext.Show(v.key))
-	if v.order != shown.ByKey && v.page == pageHeld {
+	if v.order != tables.ByKey && v.page == pageHeld {
 		set("sort", string(v.order))
 	}
 	if v.time > 0 {
@@ -162,7 +161,7 @@ func (v view) After() bool { return v.after != "" }
 
 // Sorted is the address of the first page in another order.
 func (v view) Sorted(order string) string {
-	v.order, v.after, v.time = shown.Order(order), "", 0
+	v.order, v.after, v.time = tables.Order(order), "", 0
 	return v.link()
 }
 
@@ -170,9 +169,9 @@ func (v view) Sorted(order string) string {
 func (v view) First() string { return v.Sorted(string(v.order)) }
 
 // Next is the address of the page after a row.
-func (v view) Next(last *shown.Row) string {
+func (v view) Next(last *tables.Row) string {
 	v.after, v.time = last.Key, last.Time
-	if v.order == shown.ByKey {
+	if v.order == tables.ByKey {
 		v.time = 0
 	}
 	return v.link()

@@ -18,7 +18,7 @@ func (c *candidate) claim(ctx context.Context) (*rowlock.Lock, error) {
 	if !errors.Is(err, rowlock.ErrHeld) {
 		return l, err
 	}
-	asks, err := c.locks.Lock(cycle.Idle{}.In(ctx), PreferredKey(c.name))
+	asks, err := c.locks.Lock(cycle.Idle{Candidate: true}.In(ctx), PreferredKey(c.name))
 	if err != nil {
 		return nil, err
 	}

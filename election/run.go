@@ -152,7 +152,7 @@ func (c *candidate) get(ctx context.Context) (*rowlock.Lock, error) {
 }
 
 func (c *candidate) lock(ctx context.Context) (*rowlock.Lock, error) {
-	return c.locks.Lock(cycle.Idle{}.In(ctx), Key(c.name), c.locking...)
+	return c.locks.Lock(cycle.Idle{Candidate: true}.In(ctx), Key(c.name), c.locking...)
 }
 
 // isFinal reports whether asking again cannot help.

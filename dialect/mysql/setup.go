@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -52,13 +51,12 @@ func meaningOf(version string) string {
 	return meaning + meaningMySQL
 }
 
-// meet asks the server for its version and its number of the session. Vitess answers here
-// for itself; the variables that the probe reads may be those of the MySQL beneath it.
+// meet asks the server for its version and its number of the session.
 func meet(ctx context.Context, conn *sql.Conn) (version string, id int64, err error) {
 	if _, err = conn.ExecContext(ctx, plain); err == nil {
 		err = conn.QueryRowContext(ctx, `SELECT VERSION(), CONNECTION_ID()`).Scan(&version, &id)
 	}
-	return version, id, cmp.Or(err, genuine(version))
+	return version, id, err
 }
 
 // Setup makes the session's settings. Under READ COMMITTED InnoDB takes no gap locks, which would

@@ -73,10 +73,10 @@ type Call struct {
 }
 
 // Idle is in a ctx whose call waits by itself, as a candidate's: only what the ctx holds counts.
-type Idle struct{}
+type Idle struct{ Candidate bool }
 
 // In returns ctx with it.
-func (i Idle) In(ctx context.Context) context.Context { return context.WithValue(ctx, i, true) }
+func (i Idle) In(ctx context.Context) context.Context { return context.WithValue(ctx, Idle{}, i) }
 
 // recording is what the store has, or may have, of a call's chain.
 type recording struct {

@@ -21,7 +21,7 @@ type Number struct {
 var Numbers = []Number{
 	gauge("lock.held", "{lock}", "Locks that were granted and have not ended",
 		func(s *rowlock.Stats) int64 { return s.Held }),
-	gauge("call.waiting", "{call}", "Calls that found a key held and wait for it",
+	gauge("call.waiting", "{call}", "Calls that found a key held and wait for it, without the candidates of elections",
 		func(s *rowlock.Stats) int64 { return s.Waiting }),
 	count("lock.acquired", "{lock}", "Locks that were granted",
 		func(s *rowlock.Stats) int64 { return s.Acquired }),

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,12 +104,15 @@ func (w *wait) begin(ctx context.Context) {
 	if w.record != nil {
 		return
 	}
+	w.record = &cycle.Call{Holder: w.call.Want.Holder}
+	idle := ctx.Value(cycle.Idle{})
+	if w.record.Holder == nil && idle == any(cycle.Idle{Candidate: true}) {
+		return // no caller waits
+	}
+	w.record.Since = w.began
 	w.asker.waiting.Add(1)
-	w.record = &cycle.Call{Holder: w.call.Want.Holder, Since: w.began}
-	if w.call.Any || w.record.Holder == nil && ctx.Value(cycle.Idle{}) != nil {
-		// Recorded, it would be told of, or ended for, cycles that are none: a wait for any of several
-		// keys ends with the release of any.
-		return
+	if w.call.Any || w.record.Holder == nil && idle != nil {
+		return // recorded, it would be in cycles that are none: the release of any key ends its wait
 	}
 	// It may wait for one of several keys to share while other readers share another. A reader of one
 	// key waits for nothing else: if others share that, it waits behind a writer's intent.
@@ -126,7 +130,7 @@ func (w *wait) begin(ctx context.Context) {
 // end ends what begin began.
 func (w *wait) end(ctx context.Context, granted bool) {
 	w.unintend(ctx)
-	if w.record == nil {
+	if w.record == nil || w.record.Since.IsZero() {
 		return
 	}
 	w.asker.waiting.Add(-1)
@@ -157,9 +161,7 @@ func (w *wait) outlasts(err error) bool {
 		w.outage = time.Time{}
 		return false
 	}
-	if w.outage.IsZero() {
-		w.outage = time.Now()
-	}
+	w.outage = cmp.Or(w.outage, time.Now())
 	return time.Since(w.outage) < w.call.Want.TTL
 }
 
@@ -173,7 +175,6 @@ func cut(ctx context.Context, err error) error {
 
 // stand waits for a signal.
 func (w *wait) stand(ctx context.Context) (signal, error) {
-	var none signal
 	var late <-chan time.Time
 	if !w.outage.IsZero() {
 		timer := time.NewTimer(max(0, time.Until(w.outage.Add(w.call.Want.TTL))))
@@ -188,17 +189,17 @@ func (w *wait) stand(ctx context.Context) (signal, error) {
 			return s, nil
 		case <-w.C(): // nil, and never, unless readers are involved
 			if w.ticked(ctx) {
-				return none, nil
+				return signal{}, nil
 			}
 		case <-late: // no poll has woken the call: ask whether the outage is over
-			return none, nil
+			return signal{}, nil
 		case <-w.News(): // nil, and never, unless the caller watches
 		case <-ctx.Done():
-			return none, oneline.Join(w.held(), ctx.Err())
+			return signal{}, oneline.Join(w.held(), ctx.Err())
 		case err := <-w.record.Broken: // nil, and never, if the call holds nothing
-			return none, err
+			return signal{}, err
 		case <-w.asker.Closed:
-			return none, Closed([]string{w.Awaits()})
+			return signal{}, Closed([]string{w.Awaits()})
 		}
 	}
 }
@@ -275,8 +276,7 @@ func (w *wait) show() {
 	w.call.Want.Show(w.Awaits(), now)
 }
 
-// compare tells of a holder that is another than at the poll before. A call for several keys begins
-// anew when it waits for another of them.
+// compare tells of another holder than at the poll before. One that awaits another key begins anew.
 func (w *wait) compare(ctx context.Context) {
 	changed := w.asker.Hooks.HolderChanged
 	if changed == nil {

@@ -1,6 +1,5 @@
-// Package shown reads what the console and the program show from rowlock's tables, a statement for
-// each page.
-package shown
+// Package tables reads what the console shows from rowlock's tables, a statement for each page.
+package tables
 
 import (
 	"context"
