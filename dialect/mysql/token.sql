@@ -18,9 +18,9 @@ ON DUPLICATE KEY UPDATE @token = GREATEST(@token, ?)
 -- sql_mode cuts off a token that does not fit its column, token-make adds a row if the key is not
 -- unique, and a DOUBLE or VARCHAR compares two tokens as equal, or "9" as above "10". No function
 -- tells the type of a column. But with a DOUBLE and with text 0.1 + 0.2 is not 0.3, as it is with
--- integers, and the coercibility of numbers is 5. The locking read returns the row as it is committed
--- now, or as this transaction has written it.
+-- integers, and numbers have the coercibility of 0: 5, and 7 on MariaDB 11.8. The locking read
+-- returns the row as it is committed now, or as this transaction has written it.
 SELECT MAX(@table.@token), COUNT(*),
-  COALESCE(MIN(@table.@token * 0 + 0.1 + 0.2 = 0.3 AND COERCIBILITY(@table.@token) = 5), 1)
+  COALESCE(MIN(@table.@token * 0 + 0.1 + 0.2 = 0.3 AND COERCIBILITY(@table.@token) = COERCIBILITY(0)), 1)
 FROM @table WHERE @table.@key = ?
 LOCK IN SHARE MODE

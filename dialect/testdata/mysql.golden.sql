@@ -1281,7 +1281,7 @@ ON DUPLICATE KEY UPDATE @token = GREATEST(@token, ?)
 
 -- dialect/mysql/token.sql: token-seen
 SELECT /* rowlock token-seen */ MAX(@table.@token), COUNT(*),
-  COALESCE(MIN(@table.@token * 0 + 0.1 + 0.2 = 0.3 AND COERCIBILITY(@table.@token) = 5), 1)
+  COALESCE(MIN(@table.@token * 0 + 0.1 + 0.2 = 0.3 AND COERCIBILITY(@table.@token) = COERCIBILITY(0)), 1)
 FROM @table WHERE @table.@key = ?
 LOCK IN SHARE MODE
 
