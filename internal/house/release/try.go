@@ -24,7 +24,7 @@ func (r *release) try(ctx context.Context, folder string) error {
 	libraries := slices.DeleteFunc(slices.Clone(modules), func(m string) bool {
 		return strings.HasPrefix(m, "cmd/") || strings.HasPrefix(m, "examples")
 	})
-	var steps []func() error
+	steps := []func() error{func() error { return r.first(ctx, filepath.Join(folder, "first")) }}
 	for _, m := range libraries {
 		steps = append(steps,
 			func() error { return r.get(ctx, filepath.Join(folder, "empty", m), m) },
