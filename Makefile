@@ -36,7 +36,7 @@ first        := ./cmd/rowlock ./paxosbridge/etcd
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick times pkg pkg-stop model conformance soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-fenced bench-net bench-ways bench-shared bench-trace bench-bridge bench-growth servers release-check dist
+.PHONY: help test test-quick times pkg pkg-stop model conformance matrix soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-fenced bench-net bench-ways bench-shared bench-trace bench-bridge bench-growth servers release-check dist
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -69,6 +69,9 @@ model: ## explorations in their whole breadth, among them all states of the brid
 conformance: ## all of locktest, also what make test leaves out because it repeats another run, and ten times the random sequences
 	$(test_servers) env ROWLOCK_TEST_WHOLE=1 go test $(race) -timeout 3h -run '^TestConformance' ./internal/table/conformance ./quorum
 	$(test_servers) go test $(race) -timeout 3h -run '^TestRandomCalls' ./internal/table/conformance ./optimistic ./forupdate ./quorum -rapid.checks=1000
+
+matrix: ## conformance, fences, upgrade and doctor on PostgreSQL 13 to 18, MariaDB 10.11 to 11.8 and more; writes the table of docs/compatibility.md; ONLY='MariaDB|PostgreSQL 13' runs fewer
+	go run ./internal/house/matrix -only '$(ONLY)'
 
 soak: ## waiters of many processes on one key, fences back to back, for ten minutes on each database and in each mode; a migration beside a reader of 30 s; more of the bridge's states
 	$(test_servers) env ROWLOCK_SOAK_MS=600000 go test $(race) -timeout 3h -v -run '^TestWaitersOfManyProcesses' ./internal/servertest/wait
@@ -198,7 +201,7 @@ bench-growth: ## tables to ten million keys, 1 to 64 processes, a million held l
 	scripts/with-servers postgres mariadb mysql -- go -C bench run ./growth -out $(CURDIR)/docs/bench $(ARGS)
 
 release-check: ## what a release of VERSION=v0.9.0 publishes, made in a copy of the last commit and tried as a stranger would, with an empty module cache
-	go run ./internal/house/release $(or $(VERSION),$(error say VERSION=v0.9.0))
+	scripts/with-servers --no-sync postgres -- go run ./internal/house/release $(or $(VERSION),$(error say VERSION=v0.9.0))
 
 dist: ## rowlock for linux, darwin and windows with checksums, of the last commit as VERSION=v0.9.0, in DIST=dist
 	go run ./internal/house/release -dist $(or $(DIST),dist) $(or $(VERSION),$(error say VERSION=v0.9.0))

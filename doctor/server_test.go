@@ -167,6 +167,8 @@ func TestDeadVersionsAreFound(t *testing.T) {
 		s.deadKeys(10_000)
 		s.Exec(s.Env.DB, `DELETE FROM {rowlock}`)
 		s.Eventually("the server to count dead versions", func() bool {
+			// Before version 15 a session tells its counts as it ends a statement, and never while idle.
+			s.Exec(s.Env.DB, `SELECT 1`)
 			f := s.finding("bloat")
 			return len(f.Cure) > 1 && f.Severity == doctor.Warning
 		})

@@ -41,6 +41,9 @@ func TestDefaultsOfARoleAreFound(t *testing.T) {
 		s.Grant(role)
 		own := scene{seen}
 		for _, c := range roleSettings {
+			if c.name == "idle_session_timeout" && s.Env.Before(s, 14) {
+				continue
+			}
 			s.Part(c.name, func(p *servertest.Scene) {
 				s, own := scene{p}, scene{&servertest.Scene{T: p.T, Env: own.Env}}
 				p.Exec(p.Env.DB, `ALTER ROLE `+role+` SET `+c.name+` = `+c.value)

@@ -164,6 +164,9 @@ func TestAnOlderTokenPassesInNoTypeOfColumn(t *testing.T) {
 			t.Cleanup(func() { e.Exec(t, `DROP DOMAIN rowlock_token_domain`) })
 		}
 		for _, typ := range columns[string(e.Dialect.Name())] {
+			if typ == "numeric(30,-3)" && e.Before(t, 15) {
+				continue
+			}
 			for _, create := range []bool{false, true} {
 				t.Run(fmt.Sprint(typ, create), func(t *testing.T) {
 					at := tokenfence.Rows{Key: "name", Token: "token", Create: create}

@@ -280,6 +280,17 @@ func (e *Env) SQL(query string) string {
 		"{rowlock_forced}", e.Table("rowlock_forced"), "{rowlock_trace}", e.Table("rowlock_trace")).Replace(query)
 }
 
+// Before reports whether a PostgreSQL is older than a major version, which has what a test is of.
+func (e *Env) Before(tb testing.TB, major int) bool {
+	tb.Helper()
+	var version int
+	err := e.DB.QueryRow(`SELECT current_setting('server_version_num')::int`).Scan(&version)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return version < major*10_000
+}
+
 // Expire ends a key's lease in the store, so that no test has to sleep.
 func (e *Env) Expire(tb testing.TB, key string) {
 	tb.Helper()

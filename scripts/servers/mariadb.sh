@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154 # no_sync: with-servers sets it
-# MariaDB, the version the machine's Debian has, and what MySQL has in common with it.
+# MariaDB, the version the machine's Debian has or that of ROWLOCK_MARIADB_BASE, and what MySQL has in common with it.
 
 # The core packages are the programs alone: no service, no default data folder, no user of their
 # own.
@@ -14,12 +14,21 @@ mariadb_prepare() {
 	mkdir "$1/tmp"
 	own nobody "$1" "$1/tmp"
 	write_init_file "$1/init.sql"
-	as_user nobody mariadb-install-db --no-defaults --datadir="$1/data" --tmpdir="$1/tmp" --skip-name-resolve --skip-test-db \
+	[[ -z ${ROWLOCK_MARIADB_BASE:-} ]] || reach "$ROWLOCK_MARIADB_BASE" "$1/base"
+	mariadb_programs "$1"
+	as_user nobody "${at}mariadb-install-db" --no-defaults "${based[@]}" --datadir="$1/data" --tmpdir="$1/tmp" --skip-name-resolve --skip-test-db \
 		--auth-root-authentication-method=normal >"$1/log" 2>&1 || give_up mariadb "has no data folder"
 }
 
+# mariadb_programs sets at, where they are, and based, which tells them so.
+mariadb_programs() {
+	at='' based=()
+	[[ ! -d $1/base ]] || at=$1/base/bin/ based=(--basedir="$1/base")
+}
+
 mariadb_serve() {
-	serve mariadb nobody mariadbd --no-defaults --datadir="$1/data" --tmpdir="$1/tmp" --socket="$1/socket" --init-file="$1/init.sql" \
+	mariadb_programs "$1"
+	serve mariadb nobody "${at}mariadbd" --no-defaults "${based[@]}" --datadir="$1/data" --tmpdir="$1/tmp" --socket="$1/socket" --init-file="$1/init.sql" \
 		--bind-address=127.0.0.1 --port="$2" --skip-name-resolve --max-connections=300 ${no_sync:+--innodb-flush-method=nosync}
 }
 

@@ -1,14 +1,16 @@
 # shellcheck shell=bash disable=SC2154 # folder, no_sync: with-servers sets them
-# PostgreSQL, the version the machine's Debian has.
+# PostgreSQL, the version the machine's Debian has, or that of ROWLOCK_POSTGRES_BASE.
 
+# Its client asks a server of any version.
 postgres_needs() {
-	[[ -n $(postgres_programs) ]] || missing+=(postgresql postgresql-client)
+	type psql >/dev/null 2>&1 && [[ -n $(postgres_programs) ]] || missing+=(postgresql postgresql-client)
 }
 
 # postgres_programs prints the folder of the newest server: Debian keeps it out of the PATH, by
 # version.
 postgres_programs() {
 	local found
+	[[ -z ${ROWLOCK_POSTGRES_BASE:-} ]] || { echo "$folder/postgres/base/bin"; return; }
 	found=$(printf '%s\n' /usr/lib/postgresql/*/bin/postgres | sort -V | tail -n 1)
 	[[ -x $found ]] || found=$(command -v postgres || true)
 	echo "${found%/postgres}"
@@ -17,8 +19,9 @@ postgres_programs() {
 postgres_prepare() {
 	own postgres "$1"
 	[[ -z $no_sync ]] || postgres_in_memory "$1"
+	[[ -z ${ROWLOCK_POSTGRES_BASE:-} ]] || reach "$ROWLOCK_POSTGRES_BASE" "$1/base"
 	as_user postgres "$(postgres_programs)/initdb" --pgdata="$1/data" --username=postgres --auth=trust \
-		--encoding=UTF8 --locale=C.UTF-8 --no-sync --no-instructions >"$1/log" 2>&1 || give_up postgres "has no data folder"
+		--encoding=UTF8 --locale=C.UTF-8 --no-sync >"$1/log" 2>&1 || give_up postgres "has no data folder"
 }
 
 # postgres_in_memory keeps the data where fsync costs nothing, if there is room for them. A folder
