@@ -24,14 +24,14 @@ func TestWhatIsShownIsWhatIsInTheTable(t *testing.T) {
 		b.lock("stock/1")
 		b.lock("free").Unlock(b.Context())
 		b.wants("", "orders/7", "stock/1", "web-1/4711/orders", "nightly import",
-			fmt.Sprintf(`<td class="n">%d</td>`, l.Token()), "table")
+			fmt.Sprintf(`<td class="n" data-is="Token">%d</td>`, l.Token()), "table")
 		if page := b.wants("?prefix=orders/", "orders/7"); strings.Contains(page, "stock/1") {
 			b.Errorf("a search for orders/ shows stock/1")
 		}
 		if page := b.wants(""); strings.Contains(page, ">free<") {
 			b.Error("a key that is free is listed as held")
 		}
-		b.wants("key?k=orders/7", "held", "nightly import", "web-1/4711/orders", "None.")
+		b.wants("key?k=orders/7", "held", "nightly import", "web-1/4711/orders", "No waiters.")
 		b.wants("key?k=free", "free")
 		b.wants("key?k=never", "no row")
 		b.Expire(b, "stock/1")
@@ -79,6 +79,36 @@ func TestWaitersAreShownInTheirOrder(t *testing.T) {
 		process := b.another("web-2")
 		calls.Go(func() { _, _ = process.Lock(ctx, "hot") })
 		b.stream("page=key&k=hot").until("view", `<th scope="row">web-2</th>`)
+	})
+}
+
+// What a process holds meanwhile stands in another table than that it waits.
+func TestAProcessThatWaitsIsShownOnce(t *testing.T) {
+	each(t, func(b *bed) {
+		b.lock("hot")
+		held := b.lock("meanwhile")
+		table, err := rowlock.OpenTable(b.Pool(b), b.Dialect, nil)
+		wantNil(b, err)
+		defer func() { _ = table.Close() }()
+		process := b.another("web-2")
+		ctx, cancel := context.WithCancel(b.Context())
+		var calls sync.WaitGroup
+		defer func() { cancel(); calls.Wait() }()
+		calls.Go(func() { _, _ = process.Lock(ctx, "hot") })
+		b.stream("page=key&k=hot").until("view", "heartbeat due in")
+		graph := graphOf(b, table)
+		for i, by := range []lease.Party{{Identity: "web-2"}, {Identity: "web-2", Process: true}} {
+			chain := lease.Caller{
+				ID: lease.NewOwner(), Wants: []string{"hot"}, Waited: time.Duration(40+30*i) * time.Second,
+				Holds: []lease.Lease{{Key: "meanwhile", Token: held.Token()}, {Key: "hot", Token: 1 << 40}},
+			}
+			wantNil(b, graph.Record(b.Context(), by, []lease.Caller{chain}, time.Minute))
+		}
+		b.becomes("key?k=hot", ">1 m 1")
+		page := b.wants("key?k=hot", "process, in no order", `k=meanwhile"><code>`)
+		if strings.Count(page, `<th scope="row">web-2</th>`) != 1 || strings.Contains(page, `k=hot"><code>`) {
+			b.Errorf("not one row with the one key that is held: %s", page)
+		}
 	})
 }
 

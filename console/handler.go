@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/console/internal/tables"
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
@@ -21,7 +21,7 @@ var web embed.FS
 // Console is an http.Handler. Its methods are safe for concurrent use.
 type Console struct {
 	client  *rowlock.Client
-	tables  *tables.Tables // nil without a database
+	tables  *shown.Tables // nil without a database
 	o       Options
 	csrf    *http.CrossOriginProtection
 	feed    *feed
@@ -60,7 +60,7 @@ func Handler(client *rowlock.Client, o Options) (*Console, error) {
 		if err := d.CheckNames(); err != nil {
 			return nil, err
 		}
-		c.tables = tables.Of(o.DB, d, client.KeyPrefix())
+		c.tables = shown.Of(o.DB, d, client.KeyPrefix())
 	}
 	c.feed = newFeed(o.Every, c.read)
 	c.routes = c.guard(c.mux())

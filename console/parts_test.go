@@ -57,7 +57,7 @@ func TestFindingsAreShownIfTheyAreLookedFor(t *testing.T) {
 			return []console.Finding{{
 				Severity: "critical", Summary: "fsync is off", Evidence: []string{"fsync = off <b>"},
 				Cure: []string{"ALTER SYSTEM SET fsync = on"},
-			}, {Severity: `"><b>`, Summary: "odd"}}, nil
+			}, {Severity: `"><b>`, Summary: "odd"}, {Severity: "warning", Summary: "too few"}}, nil
 		}
 	})
 	code, page := b.get("findings")
@@ -67,7 +67,11 @@ func TestFindingsAreShownIfTheyAreLookedFor(t *testing.T) {
 	b.becomes("findings", "fsync is off")
 	for range 2 {
 		page := b.wants("findings", `mark critical">critical`, "fsync is off", "fsync = off &lt;b&gt;",
-			"ALTER SYSTEM SET fsync = on", `aria-current="page">Findings`)
+			"ALTER SYSTEM SET fsync = on", `aria-current="page">Findings`, "3 findings, 2 to act on")
+		_, folded, _ := strings.Cut(page, "<details")
+		if !strings.Contains(folded, "odd") || strings.Contains(folded, "too few") {
+			t.Errorf("folded are %s", folded)
+		}
 		if strings.Contains(page, "<b>") || strings.Contains(page, `data-events="e`) {
 			t.Errorf("the page has %s", page)
 		}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rowlockdb/rowlock/console/internal/tables"
+	"github.com/rowlockdb/rowlock/internal/shown"
 )
 
 // patience bounds one reading, and the wait for it to begin.
-const patience = tables.Patience
+const patience = shown.Patience
 
 // opening is how many pages are read at a time because a viewer opens them. More would take the
 // connections of the application's pool.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/console/internal/tables"
+	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -22,8 +22,8 @@ const (
 
 // heldPage is what the first page shows.
 type heldPage struct {
-	Rows []tables.Row
-	Last *tables.Row // if there may be more
+	Rows []shown.Row
+	Last *shown.Row // if there may be more
 }
 
 // keyPage is what the page of a key shows.
@@ -31,8 +31,8 @@ type keyPage struct {
 	Key     string
 	Record  lease.Record
 	Exists  bool
-	Members []tables.Member
-	Waiters []tables.Waiter
+	Members []shown.Member
+	Waiters shown.Waiters
 	Forced  []lease.Forced
 	// Unrecorded says that the database user may not read Forced.
 	Unrecorded bool
@@ -63,7 +63,7 @@ func (c *Console) data(ctx context.Context, v view) (data any, statements int, e
 	switch v.page {
 	case pageWaits:
 		if c.tables == nil {
-			return []tables.Waited(nil), 0, nil
+			return []shown.Waited(nil), 0, nil
 		}
 		data, err = c.tables.Waited(ctx, v.prefix, perPage)
 		return data, 1, err
@@ -98,7 +98,7 @@ func unsupported(data any, err error, statements int) (any, int, error) {
 
 func (c *Console) held(ctx context.Context, v view) (p heldPage, err error) {
 	if c.tables != nil {
-		p.Rows, p.Last, err = c.tables.Page(ctx, tables.Held{
+		p.Rows, p.Last, err = c.tables.Page(ctx, shown.Held{
 			Prefix: v.prefix, Order: v.order, AfterKey: v.after, AfterTime: v.time, Limit: perPage,
 		})
 		return p, err
@@ -108,11 +108,11 @@ func (c *Console) held(ctx context.Context, v view) (p heldPage, err error) {
 	})
 	for _, r := range found[:min(len(found), perPage)] {
 		if !strings.HasPrefix(r.Key, lease.Reserved) || strings.HasPrefix(v.prefix, lease.Reserved) {
-			p.Rows = append(p.Rows, tables.Row{Record: r})
+			p.Rows = append(p.Rows, shown.Row{Record: r})
 		}
 	}
 	if len(found) > perPage {
-		p.Last = &tables.Row{Record: found[perPage-1]}
+		p.Last = &shown.Row{Record: found[perPage-1]}
 	}
 	return p, err
 }
@@ -159,10 +159,7 @@ func (c *Console) holders(ctx context.Context, p *keyPage) (statements int, err 
 
 // The methods below are for templates.
 
-// MoreWaiters reports whether there may be more waiters than are shown.
-func (p keyPage) MoreWaiters() bool { return len(p.Waiters) == mostWaiters }
-
-// MoreMembers is MoreWaiters for holders.
+// MoreMembers reports whether there may be more holders than are shown.
 func (p keyPage) MoreMembers() bool { return len(p.Members) == mostMembers }
 
 // Takes is the token of a lease that the viewer may take, or 0.

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/console/internal/tables"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -72,7 +72,7 @@ func (c *Console) again(w http.ResponseWriter, r *http.Request, code int, f *for
 	c.write(w, r, code, p, v)
 }
 
-func keyView(key string) view { return view{page: pageKey, order: tables.ByKey, key: key} }
+func keyView(key string) view { return view{page: pageKey, order: shown.ByKey, key: key} }
 
 // readForm returns what was typed. Its error is of a request that no page of the console sends.
 func readForm(r *http.Request) (*form, error) {

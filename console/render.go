@@ -11,15 +11,15 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/rowlockdb/rowlock/console/internal/tables"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"key": keytext.Show, "plain": plain, "span": span, "placement": placement, "seconds": seconds,
 	"identity": identity, "note": note, "keylink": keyLink, "full": full, "gone": gone,
-	"kind": kind, "utc": utc, "stamp": stamp, "reason": reason, "tab": tabOf, "severity": severity,
+	"kind": kind, "utc": utc, "stamp": stamp, "reason": reason, "tab": tabOf,
 	"dots": func(n int) string { return strings.Repeat("●", min(n, mostDots)) },
 	"add":  func(a, b int) int { return a + b },
 }).ParseFS(web, "web/*.html"))
@@ -108,15 +108,6 @@ func utc(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") 
 // stamp is a time for programs.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// severity is the class of a finding's mark.
-func severity(text string) string {
-	switch text {
-	case "ok", "info", "warning", "critical":
-		return text
-	}
-	return "info"
-}
-
 func placement(n int) string {
 	switch n {
 	case lease.PlacementTable:
@@ -129,11 +120,15 @@ func placement(n int) string {
 
 func keyLink(key string) string { return view{page: pageKey, key: key}.link() }
 
-func kind(n int) string {
-	return map[int]string{
-		tables.Queue: "in the queue", tables.Process: "process, in no order",
-		tables.Chain: "holds other keys meanwhile",
-	}[n]
+// kind says what a waiter is, and how many calls of it are known of.
+func kind(w shown.Waiter) string {
+	switch {
+	case w.Queued:
+		return "in the queue"
+	case w.Processes > 1:
+		return fmt.Sprintf("%d processes of this name", w.Processes)
+	}
+	return "process, in no order"
 }
 
 // trouble says in one line of text why nothing can be read.
@@ -152,7 +147,7 @@ func trouble(err error) string {
 		return oneLine(err) + ". Reload this page to check again."
 	case errors.Is(err, lease.ErrCorrupt):
 		what = "A row has what rowlock never writes"
-	case errors.Is(err, tables.ErrRefused), errors.Is(err, errBusy):
+	case errors.Is(err, shown.ErrRefused), errors.Is(err, errBusy):
 		what = "This cannot be read"
 	}
 	return what + ". This page tries again by itself. " + oneLine(err)

@@ -1,12 +1,13 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
 
-	"github.com/rowlockdb/rowlock/console/internal/tables"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -28,7 +29,7 @@ const perPage = 50
 type view struct {
 	page   string
 	prefix string
-	order  tables.Order
+	order  shown.Order
 	after  string
 	time   int64
 	key    string
@@ -39,7 +40,7 @@ const maxText = 4*lease.MaxKey + 1
 
 // parse reads a view from a query. Its error is for the viewer.
 func parse(page string, q url.Values) (v view, err error) {
-	v = view{page: page, order: tables.ByKey}
+	v = view{page: page, order: shown.ByKey}
 	for _, name := range []string{"prefix", "after", "k"} {
 		if len(q.Get(name)) > maxText {
 			return v, fmt.Errorf("%w: %s has %d bytes; no key is so long", lease.ErrInvalidKey, name,
@@ -47,7 +48,7 @@ func parse(page string, q url.Values) (v view, err error) {
 		}
 	}
 	if page == pageKey {
-		v.key, err = keytext.Read(q.Get("k"))
+		v.key, err = keytext.Read(cmp.Or(q.Get("k"), q.Get("prefix"))) // of the one search field
 		return v, err
 	}
 	if page == pageCycles || page == pageFindings {
@@ -72,14 +73,14 @@ func begins(name string, q url.Values) (string, error) {
 }
 
 func (v view) ordered(q url.Values) (view, error) {
-	switch o := tables.Order(q.Get("sort")); o {
+	switch o := shown.Order(q.Get("sort")); o {
 	case "":
-	case tables.ByKey, tables.ByAge, tables.ByExpiry:
+	case shown.ByKey, shown.ByAge, shown.ByExpiry:
 		v.order = o
 	default:
 		return v, fmt.Errorf("%w: sort %.20q: use key, age or expiry", lease.ErrConfig, string(o))
 	}
-	if at := q.Get("at"); at != "" && v.order != tables.ByKey {
+	if at := q.Get("at"); at != "" && v.order != shown.ByKey {
 		n, err := strconv.ParseInt(at, 10, 64)
 		if err != nil || n < 0 || n > latest {
 			return v, fmt.Errorf("%w: at %.20q is no time", lease.ErrConfig, at)
@@ -104,7 +105,7 @@ func (v view) link() string {
 	set("prefix", keytext.Show(v.prefix))
 	set("after", keytext.Show(v.after))
 	set("k", keytext.Show(v.key))
-	if v.order != tables.ByKey && v.page == pageHeld {
+	if v.order != shown.ByKey && v.page == pageHeld {
 		set("sort", string(v.order))
 	}
 	if v.time > 0 {
@@ -161,7 +162,7 @@ func (v view) After() bool { return v.after != "" }
 
 // Sorted is the address of the first page in another order.
 func (v view) Sorted(order string) string {
-	v.order, v.after, v.time = tables.Order(order), "", 0
+	v.order, v.after, v.time = shown.Order(order), "", 0
 	return v.link()
 }
 
@@ -169,9 +170,9 @@ func (v view) Sorted(order string) string {
 func (v view) First() string { return v.Sorted(string(v.order)) }
 
 // Next is the address of the page after a row.
-func (v view) Next(last *tables.Row) string {
+func (v view) Next(last *shown.Row) string {
 	v.after, v.time = last.Key, last.Time
-	if v.order == tables.ByKey {
+	if v.order == shown.ByKey {
 		v.time = 0
 	}
 	return v.link()

@@ -124,10 +124,10 @@ const (
 	EventGranted EventKind = iota + 1
 	// EventReleased: the holder has released the key.
 	EventReleased
-	// EventExpired: the holder's lease has run out, and no other client has taken the key yet.
+	// EventExpired: the holder's lease has run out, and no other client has taken the key yet. It was
+	// not renewed, or the MinHold is over of a lock that its holder had unlocked.
 	EventExpired
-	// EventLost: a lock of the client that watches has ended against its holder's will. Other
-	// clients see the same as EventExpired or EventReleased.
+	// EventLost: the watching client's own lock was lost. Others see EventExpired or EventReleased.
 	EventLost
 	// EventMoved: the key is locked elsewhere than before; see package paxosbridge.
 	EventMoved

@@ -137,7 +137,7 @@ func TestWaitersAreListed(t *testing.T) {
 		defer func() { _ = process.Process.Kill(); _ = process.Wait() }()
 		eventually(b.T, "the process that waits in no order", func() bool {
 			out, _, _ := b.does("waiters", "k", "-o", "json")
-			return strings.Contains(out, `"kind":"process","identity":"web-3"`)
+			return strings.Contains(out, `"kind":"process","identity":"web-3","processes":1`)
 		})
 		if out := b.wants(0, "", "waiters"); !strings.Contains(out, "web-1/4711/orders") {
 			b.Errorf("waiters prints %q, want the holder in it", out)
@@ -160,13 +160,19 @@ func TestWatchPrintsWhatHappens(t *testing.T) {
 			b.Fatal(err)
 		}
 		lines := bufio.NewScanner(out)
-		for _, want := range []string{"granted   a", "granted   b"} {
+		wants := func(want string) {
+			b.Helper()
 			if !lines.Scan() || !strings.Contains(lines.Text(), want) {
 				b.Errorf("watch prints %q, want %q", lines.Text(), want)
 			}
-			if strings.HasSuffix(want, "a") {
-				b.holds("b")
-			}
+		}
+		wants("granted   a")
+		b.wants(0, "", "run", "b", "--min-hold", "1h", "--ttl", "1h", "--", "true")
+		wants("granted   b")
+		b.Expire(b.T, "b")
+		wants("expired   b")
+		if !strings.Contains(lines.Text(), "or its MinHold is over") {
+			b.Errorf("the normal end of a MinHold reads as a crash: %q", lines.Text())
 		}
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			b.Error(err)

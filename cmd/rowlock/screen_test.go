@@ -30,12 +30,18 @@ func TestTheConsoleFitsAScreen(t *testing.T) {
 	w.shows("shop/orders/1042")
 	w.becomes(`document.getElementById("status").textContent === "Live"`)
 	w.picture("held", 1200, 640)
+	w.is(`document.getElementById("live").scrollWidth <= document.getElementById("live").clientWidth`)
+	w.does(chromedp.KeyEvent("/"))
+	w.is(`document.activeElement.id === "prefix"`)
 	w.does(chromedp.Navigate(w.base() + "key?k=shop/orders/1042"))
 	w.shows("in the queue")
 	w.picture("key", 1200, 1180)
 	for _, page := range []string{"", "waits", "cycles", "records", "key?k=shop/orders/1042"} {
 		w.does(emulation.SetDeviceMetricsOverride(390, 800, 1, false), chromedp.Navigate(w.base()+page))
 		w.is(`document.documentElement.scrollWidth <= 390`)
+		w.is(`document.getElementById("live").scrollWidth <= document.getElementById("live").clientWidth`)
+		// No key breaks.
+		w.is(`[...document.querySelectorAll("tbody a")].every(e => e.getClientRects().length === 1)`)
 		if page == "" {
 			w.picture("narrow", 390, 800)
 		}
@@ -138,7 +144,7 @@ func TestTheConsoleIsRead(t *testing.T) {
 	w := b.opens("--write").browses()
 	w.hears("banner", "main", "contentinfo", "search", "navigation Pages", "heading Held keys",
 		"columnheader Expires in", "rowheader orders/7", "progressbar time to expiry", "link orders/7",
-		"searchbox Keys that begin with", "button Search", "button Pause", "status")
+		"searchbox Key or prefix", "button Open key", "button Search", "button Pause", "status")
 	w.does(chromedp.Navigate(w.base() + "key?k=orders/7"))
 	w.hears("heading orders/7", "heading Take this key from its holder",
 		"textbox Type the key, orders/7, to confirm", "textbox Reason, for the record")

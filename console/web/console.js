@@ -177,6 +177,13 @@ if (form) {
   check();
 }
 
+const search = document.getElementById("prefix");
+if (matchMedia("(hover: hover)").matches) search.placeholder += " (press /)";
+addEventListener("keydown", (e) => {
+  if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || e.target.tagName === "INPUT") return;
+  e.preventDefault();
+  search.focus();
+});
 pause.hidden = !live.dataset.events;
 pause.addEventListener("click", () => {
   paused = !paused;

@@ -1,10 +1,12 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -52,21 +54,32 @@ func (d *database) variables(ctx context.Context, conn *sql.Conn) (
 		vars[name] = value
 	}
 	f.Server = vars["version_comment"] + " " + vars["version"]
-	return vars, f, rows.Err()
+	return vars, f, cmp.Or(rows.Err(), genuine(f.Server))
+}
+
+// likeness is in the answers of databases that speak MySQL's protocol and have no InnoDB, or that
+// spread a transaction over several.
+var likeness = regexp.MustCompile(`-TiDB-|-Vitess|PlanetScale|OceanBase|SingleStore`)
+
+func genuine(server string) error {
+	if !likeness.MatchString(server) {
+		return nil
+	}
+	return fmt.Errorf("%w: mysql.New() speaks to MySQL and MariaDB alone; this database answers %q, "+
+		"and its row locks and its clock may grant a key twice: open rowlock on a MySQL or MariaDB "+
+		"server", lease.ErrWrongDialect, server)
 }
 
 func check(vars map[string]string) error {
 	switch {
 	case on(vars["wsrep_on"]):
-		return fmt.Errorf(
-			"%w: wsrep_on: a Galera cluster can lose a committed change and show a stale row "+
-				"even when healthy, so that two nodes grant one key; use a server that replicates "+
-				"asynchronously from one primary", lease.ErrTopology)
+		return fmt.Errorf("%w: wsrep_on: a Galera cluster can lose a committed change and show a "+
+			"stale row even when healthy, so that two nodes grant one key; use a server that "+
+			"replicates asynchronously from one primary", lease.ErrTopology)
 	case vars["group_replication_group_name"] != "" &&
 		vars["group_replication_single_primary_mode"] == "OFF":
-		return fmt.Errorf(
-			"%w: group_replication_single_primary_mode is OFF: with several primaries row locks "+
-				"are local to one; switch to single-primary mode", lease.ErrTopology)
+		return fmt.Errorf("%w: group_replication_single_primary_mode is OFF: with several primaries "+
+			"row locks are local to one; switch to single-primary mode", lease.ErrTopology)
 	}
 	for _, v := range []string{"super_read_only", "read_only", "innodb_read_only"} {
 		if on(vars[v]) {
@@ -79,14 +92,12 @@ func check(vars map[string]string) error {
 
 func doubts(vars map[string]string) (warnings []string) {
 	if v := vars["innodb_flush_log_at_trx_commit"]; v != "" && v != "1" {
-		warnings = append(warnings,
-			"innodb_flush_log_at_trx_commit is "+v+": a crash of the server can forget a lock "+
-				"that was granted; set it to 1")
+		warnings = append(warnings, "innodb_flush_log_at_trx_commit is "+v+": a crash of the server "+
+			"can forget a lock that was granted; set it to 1")
 	}
 	if on(vars["log_bin"]) && vars["sync_binlog"] != "1" {
-		warnings = append(warnings,
-			"sync_binlog is "+vars["sync_binlog"]+": after a crash a replica can lack a lock "+
-				"that was granted; set it to 1")
+		warnings = append(warnings, "sync_binlog is "+vars["sync_binlog"]+": after a crash a replica "+
+			"can lack a lock that was granted; set it to 1")
 	}
 	return warnings
 }
@@ -104,16 +115,14 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 	name := d.settings.Names.Table(table, quote)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf(
-			"%w: there is no table %s that this user may see; run schema.Migrate(ctx, db, "+
-				"mysql.New(dialect.Prefix(%q))) or the files of schema.FS first, and check the user's privileges",
-			lease.ErrNoSchema, name, d.settings.Names.Prefix)
+		return fmt.Errorf("%w: there is no table %s that this user may see; run schema.Migrate(ctx, "+
+			"db, mysql.New(dialect.Prefix(%q))) or the files of schema.FS first, and check the user's "+
+			"privileges", lease.ErrNoSchema, name, d.settings.Names.Prefix)
 	case err != nil:
 		return err
 	case !strings.EqualFold(engine.String, "InnoDB"):
-		return fmt.Errorf(
-			"%w: %s is stored by %s, which has no row locks or forgets them in a crash; ALTER "+
-				"TABLE %s ENGINE=InnoDB", lease.ErrNotDurable, name, engine.String, name)
+		return fmt.Errorf("%w: %s is stored by %s, which has no row locks or forgets them in a crash; "+
+			"ALTER TABLE %s ENGINE=InnoDB", lease.ErrNotDurable, name, engine.String, name)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -51,12 +52,13 @@ func meaningOf(version string) string {
 	return meaning + meaningMySQL
 }
 
-// meet asks the server for its version and its number of the session.
+// meet asks the server for its version and its number of the session. Vitess answers here
+// for itself; the variables that the probe reads may be those of the MySQL beneath it.
 func meet(ctx context.Context, conn *sql.Conn) (version string, id int64, err error) {
 	if _, err = conn.ExecContext(ctx, plain); err == nil {
 		err = conn.QueryRowContext(ctx, `SELECT VERSION(), CONNECTION_ID()`).Scan(&version, &id)
 	}
-	return version, id, err
+	return version, id, cmp.Or(err, genuine(version))
 }
 
 // Setup makes the session's settings. Under READ COMMITTED InnoDB takes no gap locks, which would

@@ -1,9 +1,9 @@
 -- name: session-id
 SELECT pg_backend_pid()::bigint
 
--- name: session-runs
--- session. Every user sees the ids of all.
-SELECT COUNT(*) FROM pg_stat_activity WHERE pid = $1
+-- name: session-ids
+-- Every user sees those of all.
+SELECT pid::bigint FROM pg_stat_activity WHERE pid IS NOT NULL
 
 -- name: late-lease
 -- Replaces @late for a key that one owner holds.

@@ -63,9 +63,8 @@ func (d *database) Patience(ctx context.Context, tx lease.Runner, wait time.Dura
 		case isState(err, "25P02"):
 			return nil
 		case err == nil && now != given:
-			return fmt.Errorf(
-				"%w: no transaction is open on this connection, so what was locked is let go "+
-					"already: send BEGIN first", lease.ErrConfig)
+			return fmt.Errorf("%w: no transaction is open on this connection, so what was locked "+
+				"is let go already: send BEGIN first", lease.ErrConfig)
 		}
 		return err
 	}, nil

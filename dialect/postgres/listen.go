@@ -27,15 +27,13 @@ func (d *database) Listen(
 	case d.settings.Listen != "":
 		return on.dial(ctx, d.settings.Listen)
 	case d.settings.Pooled:
-		return fmt.Errorf(
-			"%w: one cannot listen through a pooler: give postgres.New a postgres.Listen beside "+
-				"postgres.Pooled", lease.ErrUnsupported)
+		return fmt.Errorf("%w: one cannot listen through a pooler: give postgres.New a "+
+			"postgres.Listen beside postgres.Pooled", lease.ErrUnsupported)
 	case pool != nil:
 		return on.borrow(ctx, pool)
 	}
-	return fmt.Errorf(
-		"%w: no connection can be spared to listen on: raise MaxOpenConns, or give postgres.New "+
-			"a postgres.Listen", lease.ErrUnsupported)
+	return fmt.Errorf("%w: no connection can be spared to listen on: raise MaxOpenConns, or give "+
+		"postgres.New a postgres.Listen", lease.ErrUnsupported)
 }
 
 // listener is one connection that listens.
@@ -79,9 +77,8 @@ func (e listener) borrow(ctx context.Context, pool sqlstore.Pool) error {
 func (e listener) listenOn(ctx context.Context, c any) error {
 	conn := pgxOf(c)
 	if conn == nil {
-		return fmt.Errorf(
-			"%w: the pool's driver is %T, and only pgx can listen: use it, or give postgres.New "+
-				"a postgres.Listen", lease.ErrUnsupported, c)
+		return fmt.Errorf("%w: the pool's driver is %T, and only pgx can listen: use it, or give "+
+			"postgres.New a postgres.Listen", lease.ErrUnsupported, c)
 	}
 	return e.listen(ctx, conn)
 }

@@ -26,20 +26,17 @@ const pooledCure = "give Open a pool that goes to the server directly, or throug
 	"with default_query_exec_mode=exec in the pool's DSN"
 
 // errPrepared is the meaning of a prepared statement that is gone, or whose name is taken.
-var errPrepared = fmt.Errorf(
-	"%w: a prepared statement is not this session's own, as behind a pooler in transaction "+
-		"mode: %s", lease.ErrConfig, pooledCure)
+var errPrepared = fmt.Errorf("%w: a prepared statement is not this session's own, as behind a "+
+	"pooler in transaction mode: %s", lease.ErrConfig, pooledCure)
 
 // checkMode refuses a driver that prepares statements on its own. The other modes send a statement
 // and its parameters at once.
 func checkMode(c *pgx.Conn) error {
 	switch mode := c.Config().DefaultQueryExecMode; mode {
 	case pgx.QueryExecModeCacheStatement, pgx.QueryExecModeDescribeExec:
-		return fmt.Errorf(
-			"%w: postgres.Pooled: the driver prepares statements in one round trip and runs them "+
-				"in the next (mode %q), "+
-				"when the session may be another; add default_query_exec_mode=exec to the DSN",
-			lease.ErrConfig, mode)
+		return fmt.Errorf("%w: postgres.Pooled: the driver prepares statements in one round trip "+
+			"and runs them in the next (mode %q), when the session may be another; add "+
+			"default_query_exec_mode=exec to the DSN", lease.ErrConfig, mode)
 	}
 	return nil
 }
@@ -71,10 +68,9 @@ func checkOwn(ctx context.Context, c *pgx.Conn) error {
 			return err
 		}
 		if ours == theirs || ours != first {
-			return fmt.Errorf(
-				"%w: this pool leads through a pooler in transaction mode, where the settings "+
-					"and prepared statements of "+
-					"pinned connections would get into the sessions of others: %s", lease.ErrConfig, pooledCure)
+			return fmt.Errorf("%w: this pool leads through a pooler in transaction mode, where "+
+				"the settings and prepared statements of pinned connections would get into the "+
+				"sessions of others: %s", lease.ErrConfig, pooledCure)
 		}
 	}
 	return nil

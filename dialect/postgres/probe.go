@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,6 +31,10 @@ func (d *database) Server(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, 
 	return d.product(ctx, conn)
 }
 
+// likeness is in the answers of databases that speak PostgreSQL's protocol, and have row locks or
+// clocks of their own. Without "compiled by" it is none of PostgreSQL's builds.
+var likeness = regexp.MustCompile(`-YB-|Redshift|Greenplum|Cloudberry|Materialize|QuestDB`)
+
 func (d *database) product(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts, err error) {
 	err = conn.QueryRowContext(ctx, `SELECT version()`).Scan(&f.Server)
 	switch {
@@ -37,9 +42,11 @@ func (d *database) product(ctx context.Context, conn *sql.Conn) (f sqlstore.Fact
 		return f, err // Postgres itself says so
 	case err != nil:
 		return f, sqlstore.ProductError("postgres.New()", "PostgreSQL", err)
-	case !strings.HasPrefix(f.Server, "PostgreSQL"):
-		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL; this database answers %q",
-			lease.ErrWrongDialect, f.Server)
+	case !strings.HasPrefix(f.Server, "PostgreSQL"), likeness.MatchString(f.Server),
+		!strings.Contains(f.Server, ", compiled by "):
+		return f, fmt.Errorf("%w: postgres.New() speaks to PostgreSQL alone; this database answers "+
+			"%q, and its row locks and its clock may grant a key twice: open rowlock on a PostgreSQL "+
+			"server", lease.ErrWrongDialect, f.Server)
 	}
 	var replica, readOnly bool
 	var fsync, sync, fullPages string
@@ -52,24 +59,18 @@ func (d *database) product(ctx context.Context, conn *sql.Conn) (f sqlstore.Fact
 	case err != nil:
 		return f, err
 	case replica:
-		return f,
-			fmt.Errorf(
-				"%w: this server is a standby; connect to the primary "+
-					"(target_session_attrs=read-write)", lease.ErrReadOnly)
+		return f, fmt.Errorf("%w: this server is a standby; connect to the primary "+
+			"(target_session_attrs=read-write)", lease.ErrReadOnly)
 	case readOnly:
-		return f,
-			fmt.Errorf(
-				"%w: default_transaction_read_only is on for this user or database; turn it off "+
-					"for rowlock's", lease.ErrReadOnly)
+		return f, fmt.Errorf("%w: default_transaction_read_only is on for this user or database; "+
+			"turn it off for rowlock's", lease.ErrReadOnly)
 	}
 	for setting, value := range map[string]string{
-		"fsync": fsync, "synchronous_commit": sync,
-		"full_page_writes": fullPages,
+		"fsync": fsync, "synchronous_commit": sync, "full_page_writes": fullPages,
 	} {
 		if value == "off" {
-			f.Warnings = append(f.Warnings,
-				setting+" is off: a crash of the server can forget a lock that was granted; "+
-					"set it on")
+			f.Warnings = append(f.Warnings, setting+" is off: a crash of the server can forget a "+
+				"lock that was granted; set it on")
 		}
 	}
 	return f, nil
@@ -81,17 +82,15 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 	persistence, lacks, err := d.table(ctx, conn, table)
 	switch {
 	case err == sql.ErrNoRows:
-		return fmt.Errorf(
-			"%w: there is no table %s; run schema.Migrate(ctx, db, "+
-				"postgres.New(dialect.Prefix(%q))) or the files of schema.FS first; if they are in another schema, "+
-				"name it (dialect.Schema, or search_path in the DSN: what a session has SET does not "+
-				"count)", lease.ErrNoSchema, name, d.settings.Names.Prefix)
+		return fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, "+
+			"postgres.New(dialect.Prefix(%q))) or the files of schema.FS first; if they are in another "+
+			"schema, name it (dialect.Schema, or search_path in the DSN: what a session has SET does "+
+			"not count)", lease.ErrNoSchema, name, d.settings.Names.Prefix)
 	case err != nil:
 		return err
 	case persistence != "p":
-		return fmt.Errorf(
-			"%w: %s is UNLOGGED or temporary and is emptied by a crash, after which tokens start "+
-				"again and what was done once is done again; ALTER TABLE %s SET LOGGED",
+		return fmt.Errorf("%w: %s is UNLOGGED or temporary and is emptied by a crash, after which "+
+			"tokens start again and what was done once is done again; ALTER TABLE %s SET LOGGED",
 			lease.ErrNotDurable, name, name)
 	case lacks != nil:
 		return fmt.Errorf("%w: the database user lacks %s on %s", lease.ErrPrivilege,

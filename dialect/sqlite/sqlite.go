@@ -43,13 +43,11 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 func checkNames(n sqlstore.Names) error {
 	switch {
 	case n.Schema != "" && !n.Found:
-		return fmt.Errorf(
-			"%w: schema %q: SQLite has none; use a file of its own, or a table prefix",
-			lease.ErrConfig, n.Schema)
+		return fmt.Errorf("%w: schema %q: SQLite has none; use a file of its own, or a table "+
+			"prefix", lease.ErrConfig, n.Schema)
 	case strings.HasPrefix(strings.ToLower(n.Prefix), "sqlite_"):
-		return fmt.Errorf(
-			"%w: table prefix %q: SQLite keeps names that begin with sqlite_ for itself",
-			lease.ErrConfig, n.Prefix)
+		return fmt.Errorf("%w: table prefix %q: SQLite keeps names that begin with sqlite_ for "+
+			"itself", lease.ErrConfig, n.Prefix)
 	}
 	return nil
 }

@@ -182,8 +182,8 @@ DELETE /* rowlock era-drop */ FROM `rowlock_meta` WHERE name LIKE 'era/%' AND st
 -- dialect/mysql/evict.sql: session-id
 SELECT /* rowlock session-id */ CONNECTION_ID()
 
--- dialect/mysql/evict.sql: session-runs
-SELECT /* rowlock session-runs */ COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = ?
+-- dialect/mysql/evict.sql: session-ids
+SHOW /* rowlock session-ids */ PROCESSLIST
 
 -- dialect/mysql/evict.sql: late-lease
 r.expires_at <= UTC_TIMESTAMP(6)
@@ -1374,7 +1374,7 @@ SELECT /* rowlock guard-members */ count(*) FROM `rowlock_member` WHERE expires_
 UPDATE /* rowlock keep-tokens */ `rowlock_floor` SET floor = GREATEST(floor, (SELECT COALESCE(MAX(token), 0) FROM `rowlock`))
 
 -- schema/statements/mysql.sql: sessions
-SELECT /* rowlock sessions */ count(*) FROM information_schema.processlist
+SELECT /* rowlock sessions */ count(*) FROM /*!80022 performance_schema.processlist */ /*M! information_schema.processlist */
 WHERE id <> CONNECTION_ID() AND db = DATABASE()
 
 -- schema/statements/mysql.sql: commit

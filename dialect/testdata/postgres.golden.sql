@@ -179,8 +179,8 @@ DELETE /* rowlock era-drop */ FROM "rowlock_meta" WHERE name LIKE 'era/%' AND st
 -- dialect/postgres/evict.sql: session-id
 SELECT /* rowlock session-id */ pg_backend_pid()::bigint
 
--- dialect/postgres/evict.sql: session-runs
-SELECT /* rowlock session-runs */ COUNT(*) FROM pg_stat_activity WHERE pid = $1
+-- dialect/postgres/evict.sql: session-ids
+SELECT /* rowlock session-ids */ pid::bigint FROM pg_stat_activity WHERE pid IS NOT NULL
 
 -- dialect/postgres/evict.sql: late-lease
 r.expires_at <= clock_timestamp()

@@ -27,11 +27,7 @@ func (s *Store) Settle(ctx context.Context) {
 func (s *Store) lay(ctx context.Context, g conn.Dropped) {
 	ctx, cancel := context.WithDeadline(ctx, g.Until)
 	defer cancel()
-	if g.ID == 0 {
-		<-ctx.Done()
-		return
-	}
-	for rest := firstLook; s.runs(ctx, g.ID); rest = min(2*rest, lastLook) {
+	for rest := firstLook; g.ID == 0 || s.runs(ctx, g.ID); rest = min(2*rest, lastLook) {
 		if !retry.Sleep(ctx, rest) {
 			return
 		}
@@ -41,10 +37,14 @@ func (s *Store) lay(ctx context.Context, g conn.Dropped) {
 
 // runs reports whether the server may have the session.
 func (s *Store) runs(ctx context.Context, session int64) bool {
-	found, err := ask(ctx, s.engine, about{conn.Renew, "settle", ""},
-		func(ctx context.Context, on *conn.Session) (n int64, err error) {
-			err = on.QueryRow(ctx, s.d.Text("session-runs"), []any{session}, &n)
-			return n, err
+	found := false
+	_, err := ask(ctx, s.engine, about{conn.Renew, "settle", ""},
+		func(ctx context.Context, on *conn.Session) (id int64, err error) {
+			return id, on.Query(ctx, s.d.Text("session-ids"), nil, func(row conn.Columns) error {
+				err := row[:1].Scan(&id) // MySQL's have more columns
+				found = found || id == session
+				return err
+			})
 		})
-	return !errors.Is(err, lease.ErrClosed) && (err != nil || found > 0)
+	return !errors.Is(err, lease.ErrClosed) && (err != nil || found)
 }

@@ -51,7 +51,7 @@ func (r *round) terminate(ctx context.Context, rng *rand.Rand) error {
 		_ = r.server.exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app' ORDER BY random() LIMIT 1`)
 		return nil
 	}
-	id := r.server.ask(ctx, `SELECT id FROM information_schema.processlist WHERE user = 'app' ORDER BY rand() LIMIT 1`)
+	id := r.server.ask(ctx, `SELECT id FROM `+innodbList+` ORDER BY rand() LIMIT 1`)
 	if id == "" {
 		return nil
 	}

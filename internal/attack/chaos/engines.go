@@ -82,7 +82,10 @@ func innodb(user, address string) string {
 	return user + "@tcp(" + address + ")/rowlock_test?timeout=5s"
 }
 
-const innodbSessions = `SELECT count(*) FROM information_schema.processlist WHERE user = 'app'`
+// MySQL's table of information_schema cannot be read while a statement's text is not utf8mb3.
+const innodbList = `/*!80022 performance_schema.processlist */ /*M! information_schema.processlist */ WHERE user = 'app'`
+
+const innodbSessions = `SELECT count(*) FROM ` + innodbList
 
 var mariadb = engine{
 	name: "mariadb", user: "nobody",

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
-	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/waitlist"
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -41,7 +40,7 @@ func (p *program) showKey(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	waiters, err := waitlist.Of(t).Waiters(ctx, key)
+	waiters, err := waitersFor(ctx, t, key)
 	if err != nil {
 		return err
 	}

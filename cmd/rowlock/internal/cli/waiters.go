@@ -1,16 +1,21 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/scan"
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/waitlist"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/shown"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -23,9 +28,10 @@ func (p *program) waiters() *cobra.Command {
 		Long: long(`
 Without KEY: the keys that are waited for. With KEY: who waits for it, and in which order.
 
-KIND is queue for a waiter of a fair client, at its position; process for a process with waiters in
-no order, that does not tell how many; caller for one that waits while it holds other keys. Its
-process may be listed beside it.`),
+KIND is queue for a waiter of a fair client, at its position. process is all else that waits by one
+name, and counts for up to 10 s after its last call. TIME is for how long the oldest call has waited,
+and CALLS how many there are, as far as it is known: only what holds other keys meanwhile, HOLDS,
+tells that.`),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -41,29 +47,40 @@ process may be listed beside it.`),
 
 // waiter is one in JSON; times are seconds.
 type waiter struct {
-	Position int      `json:"position,omitempty"`
-	Kind     string   `json:"kind"`
-	Identity string   `json:"identity,omitempty"`
-	Note     string   `json:"note,omitempty"`
-	Alive    *float64 `json:"alive_seconds,omitempty"`
-	Waited   *float64 `json:"waited_seconds,omitempty"`
+	Position  int      `json:"position,omitempty"`
+	Kind      string   `json:"kind"`
+	Identity  string   `json:"identity,omitempty"`
+	Note      string   `json:"note,omitempty"`
+	Processes int      `json:"processes,omitempty"`
+	Calls     int      `json:"calls,omitempty"`
+	Alive     float64  `json:"alive_seconds"`
+	Waited    float64  `json:"waited_seconds,omitempty"`
+	Holds     []string `json:"holds,omitempty"`
 }
 
-func waitersOf(all []waitlist.Waiter) []waiter {
+func waitersOf(all []shown.Waiter) []waiter {
 	out := make([]waiter, len(all))
 	for i, w := range all {
-		out[i] = waiter{Kind: w.Kind, Identity: w.Identity, Note: w.Note}
-		alive, waited := w.Alive.Seconds(), w.Waited.Seconds()
-		if w.Kind == "queue" {
-			out[i].Position = i + 1
+		out[i] = waiter{
+			Kind: "process", Identity: w.Identity, Note: w.Note, Processes: w.Processes, Calls: w.Calls,
+			Alive: w.Alive.Seconds(), Waited: w.Waited.Seconds(),
 		}
-		if w.Kind == "caller" {
-			out[i].Waited = &waited
-		} else {
-			out[i].Alive = &alive
+		if w.Queued {
+			out[i].Kind, out[i].Position = "queue", i+1
+		}
+		for _, key := range w.Holds {
+			out[i].Holds = append(out[i].Holds, keytext.Show(key))
 		}
 	}
 	return out
+}
+
+// mostWaiters bounds what is read of one key.
+const mostWaiters = 10_000
+
+func waitersFor(ctx context.Context, t *target.Target, key string) ([]shown.Waiter, error) {
+	found, err := shown.Of(t.DB, sqlstore.Of(t.Dialect), "").Waiters(ctx, key, mostWaiters)
+	return found.All, err
 }
 
 func (p *program) waitersOf(ctx context.Context, text string) error {
@@ -76,7 +93,7 @@ func (p *program) waitersOf(ctx context.Context, text string) error {
 		return err
 	}
 	defer end()
-	found, err := waitlist.Of(t).Waiters(ctx, key)
+	found, err := waitersFor(ctx, t, key)
 	if err != nil {
 		return err
 	}
@@ -97,22 +114,31 @@ var waiterColumns = []listing.Column{
 	{Name: "POS", Right: true},
 	{Name: "KIND"},
 	{Name: "WAITER", Least: 12},
-	{Name: "NOTE", Least: 6, Rank: 2},
-	{Name: "TIME", Rank: 1},
+	{Name: "NOTE", Least: 6, Rank: 4},
+	{Name: "TIME", Rank: 2},
+	{Name: "CALLS", Right: true, Rank: 3},
+	{Name: "HOLDS", Least: 8, Rank: 1},
 }
 
-func (p *program) printWaiters(found []waitlist.Waiter) error {
+func (p *program) printWaiters(found []shown.Waiter) error {
 	rows := make([][]string, len(found))
-	for i, w := range found {
+	for i, w := range waitersOf(found) {
+		kind, calls, time := w.Kind, "-", "heartbeat due in "+listing.Span(found[i].Alive)
+		if w.Processes > 1 {
+			kind = strconv.Itoa(w.Processes) + " processes"
+		}
+		if w.Calls > 0 {
+			calls = strconv.Itoa(w.Calls)
+		}
+		if w.Waited > 0 {
+			time = "waits for " + listing.Span(found[i].Waited)
+		}
 		rows[i] = []string{
-			"-", w.Kind, listing.Plain(w.Identity), listing.Plain(w.Note),
-			"heartbeat due in " + listing.Span(w.Alive),
+			"-", kind, listing.Plain(w.Identity), listing.Plain(w.Note), time, calls,
+			cmp.Or(strings.Join(w.Holds, " "), "-"),
 		}
-		if w.Kind == "queue" {
-			rows[i][0] = strconv.Itoa(i + 1)
-		}
-		if w.Kind == "caller" {
-			rows[i][4] = "waits for " + listing.Span(w.Waited)
+		if w.Position > 0 {
+			rows[i][0] = strconv.Itoa(w.Position)
 		}
 	}
 	return p.out.Table(waiterColumns, rows)

@@ -23,8 +23,9 @@ func (p *program) watch() *cobra.Command {
 Print a line for each key that is held, and then for each that is granted, released, expired, lost,
 forced or moved, until Ctrl-C. A key whose row cannot be read is bad, which is printed once. It
 compares listings that are --every apart: a key that was locked for a shorter time may not be seen.
--o json prints one object a line. When the database goes away it says
-so, and goes on when it is back.`),
+An expired lease was not renewed, or its holder had unlocked it and its MinHold is over: a row does
+not tell which. -o json prints one object a line. When the database goes away it says so, and goes on
+when it is back.`),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.watchKeys(c.Context(), atMostOne(args), every)
@@ -114,6 +115,9 @@ func (p *program) printEvent(e rowlock.Event) error {
 	}
 	if e.Note != "" {
 		line += " (" + listing.Plain(e.Note) + ")"
+	}
+	if e.Kind == rowlock.EventExpired {
+		line += ": not renewed, or its MinHold is over"
 	}
 	p.out.Line("%s", line)
 	return nil

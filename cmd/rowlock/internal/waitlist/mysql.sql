@@ -5,14 +5,3 @@
 SELECT `key`, count(`rank`) AS queued, count(*) - count(`rank`) AS processes
 FROM rowlock_queue WHERE `key` > ? AND alive_until > UTC_TIMESTAMP(6)
 GROUP BY `key` ORDER BY `key` LIMIT ?;
-
--- name: waited-key
-SELECT `rank` IS NOT NULL AS queued, LEFT(note, 384),
-  TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) AS alive
-FROM rowlock_queue WHERE `key` = ? AND alive_until > UTC_TIMESTAMP(6)
-ORDER BY `rank` IS NULL, `rank`, ticket LIMIT ?;
-
--- name: waiting-callers
-SELECT LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)) AS waited
-FROM rowlock_wait WHERE `key` = ? AND token = 0 AND alive_until > UTC_TIMESTAMP(6)
-ORDER BY since LIMIT ?;

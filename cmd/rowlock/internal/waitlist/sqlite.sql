@@ -5,15 +5,3 @@
 SELECT key, count(rank) AS queued, count(*) - count(rank) AS processes
 FROM rowlock_queue WHERE key > ? AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 GROUP BY key ORDER BY key LIMIT ?;
-
--- name: waited-key
-SELECT rank IS NOT NULL AS queued, substr(note, 1, 384),
-  (alive_until - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS alive
-FROM rowlock_queue WHERE key = ? AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-ORDER BY rank IS NULL, rank, ticket LIMIT ?;
-
--- name: waiting-callers
-SELECT substr(note, 1, 384), (CAST(unixepoch('subsec') * 1000 AS INTEGER) - since) * 1000 AS waited
-FROM rowlock_wait WHERE key = ? AND token = 0
-  AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-ORDER BY since LIMIT ?;

@@ -78,19 +78,23 @@ WHERE r.key = $1 AND m.expires_at > clock_timestamp()
 ORDER BY m.joined_at, m.owner LIMIT $2
 
 -- name: waiters
--- The queue in its order, then processes, then callers that hold other keys meanwhile.
-SELECT kind, note, age, alive FROM (
-  SELECT CASE WHEN rank IS NULL THEN 1 ELSE 0 END AS kind, left(note, 384) AS note, 0::bigint AS age, rank,
-    ticket,
+-- The queue in its order, then processes, then what waits while it holds other keys: calls (2) and
+-- processes (3), with a row for each of those keys that the key's own row confirms.
+SELECT kind, note, age, alive, caller, held FROM (
+  SELECT CASE WHEN rank IS NULL THEN 1 ELSE 0 END AS kind, left(note, 384) AS note, 0::bigint AS age, rank, ticket,
     CASE WHEN isfinite(alive_until)
-    THEN (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint END AS alive
+    THEN (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint END AS alive,
+    waiter AS caller, NULL::bytea AS held
   FROM rowlock_queue WHERE key = $1 AND alive_until > clock_timestamp()
   UNION ALL
-  SELECT 2, left(note, 384), CASE WHEN isfinite(since)
-    THEN (extract(epoch FROM clock_timestamp() - since) * 1000000)::bigint END,
-    CASE WHEN since BETWEEN '0001-01-01' AND '9999-12-31'
-      THEN (extract(epoch FROM since) * 1000000)::bigint END, 0::bigint,
-    CASE WHEN isfinite(alive_until)
-    THEN (extract(epoch FROM alive_until - clock_timestamp()) * 1000000)::bigint END
-  FROM rowlock_wait WHERE key = $2 AND token = 0 AND alive_until > clock_timestamp()
-) AS w ORDER BY kind, rank, ticket LIMIT $3
+  SELECT 2 + w.process, left(w.note, 384), CASE WHEN isfinite(w.since)
+    THEN (extract(epoch FROM clock_timestamp() - w.since) * 1000000)::bigint END,
+    CASE WHEN w.since BETWEEN '0001-01-01' AND '9999-12-31'
+      THEN (extract(epoch FROM w.since) * 1000000)::bigint END, 0::bigint,
+    CASE WHEN isfinite(w.alive_until)
+    THEN (extract(epoch FROM w.alive_until - clock_timestamp()) * 1000000)::bigint END, w.caller, h.key
+  FROM rowlock_wait AS w LEFT JOIN (rowlock_wait AS h JOIN rowlock AS r ON r.key = h.key AND r.token = h.token
+      AND r.owner IS NOT NULL AND r.expires_at > clock_timestamp())
+    ON h.caller = w.caller AND h.token > 0 AND h.alive_until > clock_timestamp()
+  WHERE w.key = $2 AND w.token = 0 AND w.alive_until > clock_timestamp()
+) AS w ORDER BY kind, rank, ticket, held LIMIT $3

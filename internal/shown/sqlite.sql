@@ -69,15 +69,17 @@ WHERE r.key = ? AND m.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
 ORDER BY m.joined_at, m.owner LIMIT ?
 
 -- name: waiters
--- The queue in its order, then processes, then callers that hold other keys meanwhile.
-SELECT kind, note, age, alive FROM (
-  SELECT iif(rank IS NULL, 1, 0) AS kind, substr(note, 1, 384) AS note, 0 AS age, rank,
-    ticket,
-    (alive_until - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS alive
+-- The queue in its order, then processes, then what waits while it holds other keys: calls (2) and
+-- processes (3), with a row for each of those keys that the key's own row confirms.
+SELECT kind, note, age, alive, caller, held FROM (
+  SELECT iif(rank IS NULL, 1, 0) AS kind, substr(note, 1, 384) AS note, 0 AS age, rank, ticket,
+    (alive_until - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000 AS alive, waiter AS caller, NULL AS held
   FROM rowlock_queue WHERE key = ?1 AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
   UNION ALL
-  SELECT 2, substr(note, 1, 384), (CAST(unixepoch('subsec') * 1000 AS INTEGER) - since) * 1000, since, 0,
-    (alive_until - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000
-  FROM rowlock_wait WHERE key = ?2 AND token = 0
-    AND alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
-) AS w ORDER BY kind, rank, ticket LIMIT ?3
+  SELECT 2 + w.process, substr(w.note, 1, 384), (CAST(unixepoch('subsec') * 1000 AS INTEGER) - w.since) * 1000,
+    w.since, 0, (w.alive_until - CAST(unixepoch('subsec') * 1000 AS INTEGER)) * 1000, w.caller, h.key
+  FROM rowlock_wait AS w LEFT JOIN (rowlock_wait AS h JOIN rowlock AS r ON r.key = h.key AND r.token = h.token
+      AND r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER))
+    ON h.caller = w.caller AND h.token > 0 AND h.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  WHERE w.key = ?2 AND w.token = 0 AND w.alive_until > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+) AS w ORDER BY kind, rank, ticket, held LIMIT ?3

@@ -1,5 +1,6 @@
-// Package tables reads what the console shows from rowlock's tables, a statement for each page.
-package tables
+// Package shown reads what the console and the program show from rowlock's tables, a statement for
+// each page.
+package shown
 
 import (
 	"context"

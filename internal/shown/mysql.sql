@@ -68,15 +68,18 @@ WHERE r.`key` = ? AND m.expires_at > UTC_TIMESTAMP(6)
 ORDER BY m.joined_at, m.owner LIMIT ?
 
 -- name: waiters
--- The queue in its order, then processes, then callers that hold other keys meanwhile.
-SELECT kind, note, age, alive FROM (
-  SELECT IF(`rank` IS NULL, 1, 0) AS kind, LEFT(note, 384) AS note, 0 AS age, `rank` AS place,
-    ticket,
-    TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) AS alive
+-- The queue in its order, then processes, then what waits while it holds other keys: calls (2) and
+-- processes (3), with a row for each of those keys that the key's own row confirms.
+SELECT kind, note, age, alive, caller, held FROM (
+  SELECT IF(`rank` IS NULL, 1, 0) AS kind, LEFT(note, 384) AS note, 0 AS age, `rank` AS place, ticket,
+    TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until) AS alive, waiter AS caller, NULL AS held
   FROM rowlock_queue WHERE `key` = ? AND alive_until > UTC_TIMESTAMP(6)
   UNION ALL
-  SELECT 2, LEFT(note, 384), TIMESTAMPDIFF(MICROSECOND, since, UTC_TIMESTAMP(6)),
-    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', since), 0,
-    TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), alive_until)
-  FROM rowlock_wait WHERE `key` = ? AND token = 0 AND alive_until > UTC_TIMESTAMP(6)
-) AS w ORDER BY kind, place, ticket LIMIT ?
+  SELECT 2 + w.process, LEFT(w.note, 384), TIMESTAMPDIFF(MICROSECOND, w.since, UTC_TIMESTAMP(6)),
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01', w.since), 0,
+    TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), w.alive_until), w.caller, h.`key`
+  FROM rowlock_wait AS w LEFT JOIN (rowlock_wait AS h JOIN rowlock AS r ON r.`key` = h.`key` AND r.token = h.token
+      AND r.owner IS NOT NULL AND r.expires_at > UTC_TIMESTAMP(6))
+    ON h.caller = w.caller AND h.token > 0 AND h.alive_until > UTC_TIMESTAMP(6)
+  WHERE w.`key` = ? AND w.token = 0 AND w.alive_until > UTC_TIMESTAMP(6)
+) AS w ORDER BY kind, place, ticket, held LIMIT ?
