@@ -20,7 +20,8 @@ import (
 
 func TestAPoolerInTransactionModeIsFound(t *testing.T) {
 	testdb.PgBouncer.DSN(t) // skips, before there are tables
-	on(t, func(s scene) {
+	servertest.On(t, "postgres", func(e *servertest.Scene) {
+		s := durable(&servertest.Scene{T: e.T, Env: testdb.InOwnDatabase(e)})
 		pooled := s.Env.Behind(s)
 		behind := scene{&servertest.Scene{T: s.T, Env: pooled}}
 		unaware := *pooled
@@ -33,7 +34,7 @@ func TestAPoolerInTransactionModeIsFound(t *testing.T) {
 		}
 		s.wants(doctor.OK, "pooler")
 		s.leftBehind(behind)
-	}, "postgres")
+	})
 }
 
 // leftBehind leaves a setting in the sessions that clients share.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -106,9 +105,9 @@ func ownDatabase(t *testing.T) (direct, pooled *testdb.Env) {
 	name := fmt.Sprintf("settings_%d_%d", os.Getpid(), databases.Add(1))
 	admin.Exec(t, `CREATE DATABASE `+name)
 	t.Cleanup(func() { admin.Exec(t, `DROP DATABASE `+name+` WITH (FORCE)`) })
-	direct = &testdb.Env{Kind: kind, Source: database(t, admin.Source, name), Dialect: kind.New()}
+	direct = &testdb.Env{Kind: kind, Source: testdb.InDatabase(t, admin.Source, name), Dialect: kind.New()}
 	pooled = &testdb.Env{
-		Kind: testdb.PgBouncer, Source: database(t, through, name) + "&application_name=shared", Dialect: testdb.PgBouncer.New(),
+		Kind: testdb.PgBouncer, Source: testdb.InDatabase(t, through, name) + "&application_name=shared", Dialect: testdb.PgBouncer.New(),
 	}
 	direct.DB, pooled.DB = direct.Pool(t), pooled.Pool(t)
 	if err := schema.Migrate(t.Context(), direct.DB, direct.Dialect); err != nil {
@@ -121,16 +120,6 @@ func ownDatabase(t *testing.T) (direct, pooled *testdb.Env) {
 }
 
 var databases atomic.Int64
-
-func database(t *testing.T, source, name string) string {
-	t.Helper()
-	u, err := url.Parse(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
-}
 
 // watch has the server note the settings of each transaction that changes a table of pinned
 // connections, when it is committed.

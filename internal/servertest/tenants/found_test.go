@@ -13,6 +13,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
 // refused opens on db and wants that error, which names the cure.
@@ -106,8 +107,9 @@ func TestOnMySQLAPoolThatDoesNotTellItsDatabaseIsRefused(t *testing.T) {
 
 // Behind a pooler a neighbor leaves its search_path in the sessions that all share.
 func TestBehindPgBouncerANeighborsSearchPathLeadsNowhere(t *testing.T) {
+	testdb.PgBouncer.DSN(t) // skips, before there is a database
 	servertest.On(t, "postgres", func(e *servertest.Scene) {
-		s := elsewhere(e)
+		s := elsewhere(&servertest.Scene{T: e.T, Env: testdb.InOwnDatabase(e)})
 		behind := s.Env.Behind(s)
 		open := func() *rowlock.Client {
 			c, err := rowlock.Open(behind.Pool(s), behind.Dialect, servertest.Config())
