@@ -172,8 +172,7 @@ func (f *fault) vanished() {
 	hole.Vanish()
 	f.goOn(2 * every) // which is shorter than the default TTL
 	f.wants()
-	f.until("rowlock_lock_lost_total", 1)
-	f.wants("RowlockLocksLost")
+	f.shows("rowlock_lock_lost_total", 1, "RowlockLocksLost")
 }
 
 func (f *fault) stuck() {
