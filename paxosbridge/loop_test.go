@@ -3,6 +3,7 @@ package paxosbridge_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -69,7 +70,8 @@ func TestAHotKeyMovesOutAndBackByItself(t *testing.T) {
 		if row := r.row("hot"); row.Placement != lease.PlacementTable || lease.Epoch(row.Token) != 2 {
 			t.Errorf("after a minute of rest the row is %+v", row)
 		}
-		if len(moves) != 2 {
+		// Both processes may have helped with one move, and tell of it.
+		if slices.Sort(moves); len(slices.Compact(slices.Clone(moves))) != 2 {
 			t.Errorf("moves: %q", moves)
 		}
 		t.Logf("%d pairs of the hot key; %q", pairs, moves)
