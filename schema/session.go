@@ -95,7 +95,7 @@ func (s *session) run(
 			return s.explain(ctx, db, verb, err)
 		}
 		if ctx.Err() == nil {
-			by = s.blockers(ctx, db)
+			by = s.blockers(ctx, db, cmp.Or(by, "another session"))
 		}
 		pause := pauses.NextBackOff()
 		if time.Until(until) < pause || !retry.Sleep(ctx, pause) {
@@ -185,12 +185,11 @@ func (s *session) wait(ctx context.Context, conn *sql.Conn) error {
 }
 
 // blockers names the sessions that keep the migration from running, as far as this user may see
-// them.
-func (s *session) blockers(ctx context.Context, db DB) string {
-	const unknown = "another session"
+// them. Where a look shows none, as when ctx ends meanwhile, it returns what was known before.
+func (s *session) blockers(ctx context.Context, db DB, known string) string {
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return unknown
+		return known
 	}
 	defer conn.Close()
 	n := s.dialect.Names()
@@ -205,7 +204,7 @@ func (s *session) blockers(ctx context.Context, db DB) string {
 			return names.String
 		}
 	}
-	return unknown
+	return known
 }
 
 // current reports whether there is nothing to do, without the lock and the privileges that a
