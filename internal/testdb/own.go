@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path"
 	"testing"
 )
 
@@ -12,19 +13,26 @@ import (
 // that stays would make other tests fail.
 func InOwnDatabase(tb testing.TB) *Env {
 	tb.Helper()
+	return Kinds[1].At(tb, OwnDatabase(tb))
+}
+
+// OwnDatabase returns the URL of an empty database on postgres that goes with the test.
+func OwnDatabase(tb testing.TB) string {
+	tb.Helper()
 	kind := Kinds[1]
 	admin := &Env{Kind: kind, Source: kind.DSN(tb), Dialect: kind.New()}
 	admin.DB = admin.Pool(tb)
 	name := fmt.Sprintf("own_%d_%d", os.Getpid(), serial.Add(1))
 	admin.Exec(tb, `CREATE DATABASE `+name)
 	tb.Cleanup(func() { admin.Exec(tb, `DROP DATABASE `+name+` WITH (FORCE)`) })
-	return kind.At(tb, InDatabase(tb, admin.Source, name))
+	return parsed(tb, admin.Source).JoinPath("..", name).String()
 }
 
-// InDatabase returns a URL of postgres that leads to the database of this name.
-func InDatabase(tb testing.TB, source, name string) string {
+// ThroughPgBouncer returns the URL of the database at source, postgres', by way of PgBouncer.
+func ThroughPgBouncer(tb testing.TB, source string) string {
 	tb.Helper()
-	return parsed(tb, source).JoinPath("..", name).String()
+	name := path.Base(parsed(tb, source).Path)
+	return parsed(tb, PgBouncer.DSN(tb)).JoinPath("..", name).String()
 }
 
 func parsed(tb testing.TB, source string) *url.URL {

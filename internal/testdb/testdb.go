@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -196,8 +195,7 @@ func (k Kind) At(tb testing.TB, source string) *Env {
 // Behind returns an Env on e's tables, e being on postgres, whose pools lead through PgBouncer. Its dialect has options more.
 func (e *Env) Behind(tb testing.TB, more ...dialect.Option) *Env {
 	tb.Helper()
-	name := path.Base(parsed(tb, e.Source).Path)
-	b := &Env{Kind: PgBouncer, Source: InDatabase(tb, PgBouncer.DSN(tb), name), watch: e.watch}
+	b := &Env{Kind: PgBouncer, Source: ThroughPgBouncer(tb, e.Source), watch: e.watch}
 	b.Dialect = b.New(append(more, dialect.Prefix(e.Dialect.Names().Prefix))...)
 	b.DB = b.Pool(tb)
 	return b

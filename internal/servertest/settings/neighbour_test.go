@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -98,16 +97,11 @@ func (tracer) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {
 // them. The server notes how each transaction of a pinned connection is committed.
 func ownDatabase(t *testing.T) (direct, pooled *testdb.Env) {
 	t.Helper()
-	through := testdb.PgBouncer.DSN(t)
+	testdb.PgBouncer.DSN(t) // skips, before there is a database
 	kind := testdb.Kinds[1]
-	admin := &testdb.Env{Kind: kind, Source: kind.DSN(t), Dialect: kind.New()}
-	admin.DB = admin.Pool(t)
-	name := fmt.Sprintf("settings_%d_%d", os.Getpid(), databases.Add(1))
-	admin.Exec(t, `CREATE DATABASE `+name)
-	t.Cleanup(func() { admin.Exec(t, `DROP DATABASE `+name+` WITH (FORCE)`) })
-	direct = &testdb.Env{Kind: kind, Source: testdb.InDatabase(t, admin.Source, name), Dialect: kind.New()}
+	direct = &testdb.Env{Kind: kind, Source: testdb.OwnDatabase(t), Dialect: kind.New()}
 	pooled = &testdb.Env{
-		Kind: testdb.PgBouncer, Source: testdb.InDatabase(t, through, name) + "&application_name=shared", Dialect: testdb.PgBouncer.New(),
+		Kind: testdb.PgBouncer, Source: testdb.ThroughPgBouncer(t, direct.Source) + "&application_name=shared", Dialect: testdb.PgBouncer.New(),
 	}
 	direct.DB, pooled.DB = direct.Pool(t), pooled.Pool(t)
 	if err := schema.Migrate(t.Context(), direct.DB, direct.Dialect); err != nil {
@@ -119,7 +113,7 @@ func ownDatabase(t *testing.T) (direct, pooled *testdb.Env) {
 	return direct, pooled
 }
 
-var databases atomic.Int64
+var serial atomic.Int64
 
 // watch has the server note the settings of each transaction that changes a table of pinned
 // connections, when it is committed.

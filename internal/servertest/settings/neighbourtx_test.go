@@ -55,7 +55,7 @@ func insideOnce(t *testing.T, e *testdb.Env, level sql.IsolationLevel) (found st
 		t.Fatal(err)
 	}
 	defer o.Close()
-	key := fmt.Sprintf("once %d", databases.Add(1))
+	key := fmt.Sprintf("once %d", serial.Add(1))
 	_, err = o.Do(t.Context(), once.Request{Key: key}, func(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 		return nil, tx.QueryRowContext(ctx, `SELECT concat_ws(', ', current_setting('transaction_isolation'),
 			current_setting('transaction_read_only'), current_setting('synchronous_commit'),
@@ -113,7 +113,7 @@ func TestAMigrationMindsNoNeighbourBehindAPooler(t *testing.T) {
 	for name, sets := range neighbours {
 		t.Run(name, func(t *testing.T) {
 			inEverySession(t, pooled.Pool(t), sets)
-			prefix := dialect.Prefix(fmt.Sprintf("m%d_", databases.Add(1)))
+			prefix := dialect.Prefix(fmt.Sprintf("m%d_", serial.Add(1)))
 			if err := schema.Migrate(t.Context(), pooled.Pool(t), pooled.New(prefix)); err != nil {
 				t.Error(err)
 			}
