@@ -106,15 +106,15 @@ func (d *database) Setup(ctx context.Context, s *conn.Session) error {
 }
 
 // pin makes the settings of a migration, whose statements are those of any pinned connection's
-// session, and what else changes the tables. Waits have the shortest bound that both servers
-// accept. A program that is stopped in it, or whose machine is gone, keeps the lock from others for
-// 10 s.
+// session, and what else changes the tables. Waits for rows have the shortest bound that both
+// servers accept. A program that is stopped in it, or whose machine is gone, keeps the lock from
+// others for 10 s.
 func pin(ctx context.Context, conn *sql.Conn) error {
 	version, _, err := meet(ctx, conn)
 	if err != nil {
 		return err
 	}
-	set := `SET SESSION ` + meaningOf(version) + `, timestamp = DEFAULT, lock_wait_timeout = 1,
+	set := `SET SESSION ` + meaningOf(version) + `, timestamp = DEFAULT,
 			innodb_lock_wait_timeout = 1, wait_timeout = 10, sql_quote_show_create = 1`
 	if strings.Contains(version, mariaDB) {
 		set += `, alter_algorithm = 'DEFAULT', innodb_compression_default = OFF`

@@ -58,21 +58,25 @@ func (d *Dialect) Probe(ctx context.Context, conn *sql.Conn) (Facts, error) {
 
 // Unshared runs f, whose statements go to conn. In a session that other clients share they run in a
 // transaction with the settings of a pinned connection: what another client has set there says
-// nothing about the database. Where a session keeps the settings, conn is dropped afterwards. A
-// server that does not take them is another product, or f says what is wrong.
+// nothing about the database. Where a session keeps the settings, conn is dropped afterwards. While
+// the database is busy, f runs again until ctx ends: a role may wait for less time than a migration
+// keeps a table locked.
 func (d *Dialect) Unshared(ctx context.Context, pinned *sql.Conn, f func() error) error {
-	switch {
-	case d.PinsSession:
+	run := f
+	if d.PinsSession {
 		defer d.pinned(ctx, pinned)()
-		return f()
-	case !d.Pooled():
-		return f()
+	} else if d.Pooled() {
+		s := conn.NewSession(pinned)
+		if err := d.Setup(ctx, s); err != nil {
+			return err
+		}
+		run = func() error { return s.InTx(ctx, f) }
 	}
-	s := conn.NewSession(pinned)
-	if err := d.Setup(ctx, s); err != nil {
-		return err
+	err := run()
+	for ; Judge(d, err).Class == Conflict && ctx.Err() == nil; err = run() {
+		time.Sleep(50 * time.Millisecond)
 	}
-	return s.InTx(ctx, f)
+	return err
 }
 
 // pinned gives a connection of the pool the settings of a pinned connection, for its session. The

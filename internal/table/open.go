@@ -97,7 +97,7 @@ func (s *Store) start(ctx context.Context, db conn.DB, o Options) (err error) {
 	}()
 	s.connections, err = conn.Open(ctx, conn.Config[call]{
 		DB: db, Conns: o.Connections, Timeout: o.Timeout, Idle: o.Idle,
-		Setup: s.eras.After(s.sync.after(relaxing(s.relax, s.d.Setup))),
+		Setup: s.eras.After(s.sync.after(s.setup)),
 		Good:  s.good, Together: s.runTogether,
 		Merge: mostMerged, Gather: s.gather(), ReadOnly: s.misleads,
 	})
@@ -113,22 +113,17 @@ func (s *Store) start(ctx context.Context, db conn.DB, o Options) (err error) {
 		retry.Sleep(ctx, 50*time.Millisecond); {
 		err = s.rehearse(ctx, o)
 	}
-	if err == nil {
-		return nil
+	if err != nil {
+		s.connections.Close()
+		err = fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
 	}
-	s.connections.Close()
-	err = fmt.Errorf("rehearsing every statement on a key of its own: %w", err)
 	return sqlstore.ExplainPrivilege(ctx, db, s.d, err)
 }
 
-// relaxing has setup begin with a session whose releases need not wait for the disk.
-func relaxing(
-	relaxed bool, setup func(context.Context, *conn.Session) error,
-) func(context.Context, *conn.Session) error {
-	return func(ctx context.Context, session *conn.Session) error {
-		session.Relaxed = relaxed
-		return setup(ctx, session)
-	}
+// setup makes a session whose releases need not wait for the disk, if the store is relaxed.
+func (s *Store) setup(ctx context.Context, session *conn.Session) error {
+	session.Relaxed = s.relax
+	return s.d.Setup(ctx, session)
 }
 
 // misleads reports whether the next connection may fail as this one did, so that it need not be
