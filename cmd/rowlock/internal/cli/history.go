@@ -138,10 +138,10 @@ func (p *program) printHistory(all []rowlock.TraceEvent) error {
 	return p.out.Table([]listing.Column{
 		{Name: "TIME"},
 		{Name: "EVENT"},
-		{Name: "KEY", Least: 12},
+		{Name: "KEY", Least: 24},
 		{Name: "TOKEN", Right: true, Rank: 3},
 		{Name: "TOOK", Right: true, Rank: 4},
-		{Name: "HOLDER", Least: 12, Rank: 2},
+		{Name: "HOLDER", Least: 16, Rank: 2},
 		{Name: "DETAIL", Least: 10, Rank: 1},
 	}, rows)
 }

@@ -142,7 +142,7 @@ func (p *program) printProtected(all []schema.ProtectedTable) error {
 	}
 	return p.out.Table([]listing.Column{
 		{Name: "TABLE"},
-		{Name: "KEY", Least: 12},
+		{Name: "KEY", Least: 24},
 		{Name: "STATE"},
 		{Name: "UNFENCED", Right: true},
 		{Name: "WRITER", Rank: 1, Least: 10},

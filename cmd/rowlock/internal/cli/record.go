@@ -53,9 +53,9 @@ func placement(n int) string {
 }
 
 var recordColumns = []listing.Column{
-	{Name: "KEY", Least: 12},
-	{Name: "HOLDER", Least: 12, Rank: 1},
-	{Name: "NOTE", Least: 6, Rank: 4},
+	{Name: "KEY", Least: 24},
+	{Name: "HOLDER", Least: 16, Rank: 1},
+	{Name: "NOTE", Least: 10, Rank: 4},
 	{Name: "AGE", Right: true, Rank: 3},
 	{Name: "LEFT", Right: true, Rank: 2},
 	{Name: "TOKEN", Right: true, Rank: 5},

@@ -113,8 +113,8 @@ func (p *program) waitersOf(ctx context.Context, text string) error {
 var waiterColumns = []listing.Column{
 	{Name: "POS", Right: true},
 	{Name: "KIND"},
-	{Name: "WAITER", Least: 12},
-	{Name: "NOTE", Least: 6, Rank: 4},
+	{Name: "WAITER", Least: 16},
+	{Name: "NOTE", Least: 10, Rank: 4},
 	{Name: "TIME", Rank: 2},
 	{Name: "CALLS", Right: true, Rank: 3},
 	{Name: "HOLDS", Least: 8, Rank: 1},
@@ -154,10 +154,10 @@ type waitedKey struct {
 }
 
 var waitedColumns = []listing.Column{
-	{Name: "KEY", Least: 12},
+	{Name: "KEY", Least: 24},
 	{Name: "QUEUED", Right: true},
 	{Name: "PROCESSES", Right: true},
-	{Name: "HOLDER", Least: 12, Rank: 1},
+	{Name: "HOLDER", Least: 16, Rank: 1},
 	{Name: "AGE", Right: true, Rank: 2},
 }
 

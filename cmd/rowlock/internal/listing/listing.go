@@ -123,38 +123,35 @@ var heading = lipgloss.NewStyle().Bold(true).Foreground(lipgloss.Cyan)
 
 // Render returns a table of a width at most. Width 0 is any.
 func Render(columns []Column, rows [][]string, width int, color bool) string {
-	widths := measure(columns, rows)
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	rows = append([][]string{names}, rows...)
+	widths := measure(rows)
 	if width > 0 {
 		fit(columns, widths, width)
-	}
-	cuts := width > 0
-	if !cuts {
+	} else {
 		for i := range widths {
 			widths[i] = min(widths[i], padded)
 		}
 	}
 	var b strings.Builder
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = c.Name
-	}
-	head := line(columns, widths, names, cuts)
-	if color {
-		head = heading.Render(head)
-	}
-	b.WriteString(head + "\n")
-	for _, row := range rows {
-		b.WriteString(line(columns, widths, row, cuts) + "\n")
+	for i, row := range rows {
+		text := line(columns, widths, row, width > 0)
+		if color && i == 0 {
+			text = heading.Render(text)
+		}
+		b.WriteString(text + "\n")
 	}
 	return b.String()
 }
 
-func measure(columns []Column, rows [][]string) []int {
-	widths := make([]int, len(columns))
-	for i, c := range columns {
-		widths[i] = ansi.StringWidth(c.Name)
-		for _, row := range rows {
-			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
+func measure(rows [][]string) []int {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, text := range row {
+			widths[i] = max(widths[i], ansi.StringWidth(text))
 		}
 	}
 	return widths
@@ -216,7 +213,7 @@ func line(columns []Column, widths []int, texts []string, cuts bool) string {
 			continue
 		}
 		if cuts {
-			text = ansi.Truncate(text, widths[i], "…")
+			text = cut(text, widths[i])
 		}
 		pad := strings.Repeat(" ", max(0, widths[i]-ansi.StringWidth(text)))
 		if columns[i].Right {
@@ -227,4 +224,16 @@ func line(columns []Column, widths []int, texts []string, cuts bool) string {
 		cells = append(cells, text)
 	}
 	return strings.TrimRight(strings.Join(cells, strings.Repeat(" ", gap)), " ")
+}
+
+// cut shortens a text in its middle: keys, and processes, often differ in their end alone.
+func cut(text string, width int) string {
+	if ansi.StringWidth(text) <= width {
+		return text
+	}
+	head, tail := ansi.Truncate(text, (width-1)/2, ""), text
+	for from := 1; ansi.StringWidth(head+tail) > width; from++ {
+		tail = ansi.TruncateLeft(text, from, "…")
+	}
+	return head + tail
 }

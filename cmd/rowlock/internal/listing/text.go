@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Span shows a duration in two units at most: 850ms, 12s, 4m05s, 3h07m, 12d04h.
@@ -39,10 +41,4 @@ func Plain(text string) string {
 }
 
 // Count shows a number with separators: 1,000,000.
-func Count(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+func Count(n int) string { return humanize.Comma(int64(n)) }

@@ -226,9 +226,7 @@ func (m *model) state() string {
 	return faint.Render(m.at.Format(time.TimeOnly))
 }
 
-func (a *answers) why() string {
-	return strings.TrimPrefix(keytext.Error(a.gone), "rowlock: ")
-}
+func (a *answers) why() string { return strings.TrimPrefix(keytext.Error(a.gone), "rowlock: ") }
 
 func (m *model) footer() string {
 	if m.typing {

@@ -65,13 +65,13 @@ func entries(s Snapshot, by order) []entry {
 }
 
 var columns = []listing.Column{
-	{Name: "KEY", Least: 12},
-	{Name: "HOLDER", Least: 12, Rank: 1},
-	{Name: "NOTE", Least: 6, Rank: 4},
+	{Name: "KEY", Least: 24},
+	{Name: "HOLDER", Least: 16, Rank: 1},
+	{Name: "NOTE", Least: 10, Rank: 5},
 	{Name: "AGE", Right: true, Rank: 3},
 	{Name: "LEFT", Right: true, Rank: 2},
 	{Name: "", Rank: 6},
-	{Name: "WAITERS", Right: true, Rank: 5},
+	{Name: "WAITERS", Right: true, Rank: 4},
 }
 
 // row shows an entry. full is the longest time to expiry that was seen of the lease.
