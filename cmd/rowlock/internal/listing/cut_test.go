@@ -12,7 +12,9 @@ import (
 // the next stays.
 func TestKeysThatDifferInTheirEndDifferInANarrowTable(t *testing.T) {
 	columns := []Column{
-		{Name: "KEY", Least: 24}, {Name: "HOLDER", Least: 16, Rank: 1}, {Name: "AGE", Right: true, Rank: 2},
+		{Name: "KEY", Least: 24},
+		{Name: "HOLDER", Least: 16, Rank: 1},
+		{Name: "AGE", Right: true, Rank: 2},
 		{Name: "TOKEN", Right: true, Rank: 3},
 	}
 	customer, pod := "shop/customers/0192f1c4-7a3e-7cc1-9d0e-2b7c5a1f9e1", "web-6d4b9c7f5-k8wzp/471"
