@@ -1,9 +1,9 @@
 // Package listing prints tables for people and JSON for programs.
 //
 // A table has colors on a terminal only, and none if NO_COLOR is set or TERM is dumb. It is as
-// wide as the terminal at most: columns that matter least are left out, then texts are cut. In a
-// pipe nothing is left out or cut, and a text that is longer than most pushes its own row alone
-// aside.
+// wide as the terminal at most: texts lose their middles, then the columns that matter least are
+// left out. In a pipe nothing is left out or cut, and a text that is longer than most pushes its
+// own row alone aside.
 package listing
 
 import (
