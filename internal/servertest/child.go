@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"bufio"
+	"database/sql/driver"
 	"fmt"
 	"io"
 	"os"
@@ -72,8 +73,20 @@ func (c *Child) Expect(what string) {
 }
 
 // Pause stops the process as a virtual machine or a debugger does, and returns when it stands
-// still.
+// still. On SQLite it may stand in the middle of a write that the test knows nothing of, with the
+// file locked for every other process: then it goes on for a moment, unless its transaction is as
+// long as the test's.
 func (c *Child) Pause() {
+	c.s.Helper()
+	c.stop()
+	for long := time.Now().Add(2 * time.Second); !c.s.writable() && time.Now().Before(long); {
+		c.Resume()
+		time.Sleep(time.Millisecond)
+		c.stop()
+	}
+}
+
+func (c *Child) stop() {
 	c.s.Helper()
 	c.s.OK(c.Cmd.Process.Signal(syscall.SIGSTOP))
 	c.s.Eventually("the process to stand", func() bool {
@@ -84,6 +97,23 @@ func (c *Child) Pause() {
 		}
 		return strings.HasPrefix(state, "T")
 	})
+}
+
+// writable reports whether another process may write: on servers always, in SQLite's file when no
+// transaction that writes is open.
+func (s *Scene) writable() bool {
+	if s.Env.Name != "sqlite" {
+		return true
+	}
+	s.Helper()
+	pinned, err := s.Env.DB.Conn(s.Context())
+	s.OK(err)
+	defer pinned.Close()
+	defer func() { _ = pinned.Raw(func(any) error { return driver.ErrBadConn }) }() // its settings are not the pool's
+	_, err = pinned.ExecContext(s.Context(), `PRAGMA busy_timeout = 0`)
+	s.OK(err)
+	_, err = pinned.ExecContext(s.Context(), `BEGIN IMMEDIATE`)
+	return err == nil
 }
 
 // Resume lets a paused process go on.
