@@ -9,6 +9,8 @@ net_servers := scripts/with-servers postgres mariadb mysql redis --
 attack_servers := scripts/with-servers postgres pgbouncer mariadb mysql etcd --
 # For how long make attack attacks each of ON, and by which plan: 0 draws one.
 FOR          ?= 60s
+# For how long make normal-hour has hours follow one another.
+HOUR         ?= 10m
 SEED         ?= 0
 ON           ?= sqlite postgres pgbouncer mariadb mysql postgres+etcd
 # gofumpt and staticcheck in the versions tools/go.mod names: they stay out of the library's own
@@ -36,7 +38,7 @@ first        := ./cmd/rowlock ./paxosbridge/etcd
 comma        := ,
 space        := $(subst ,, )
 
-.PHONY: help test test-quick times pkg pkg-stop model conformance matrix soak attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-fenced bench-net bench-ways bench-shared bench-trace bench-bridge bench-growth servers release-check dist
+.PHONY: help test test-quick times pkg pkg-stop model conformance matrix soak normal-hour attack attack-mutants chaos chaos-short chaos-failovers chaos-controls fuzz mutants mutants-short lint budgets fmt cover bench bench-short bench-floor bench-wait bench-hot bench-slots bench-fenced bench-net bench-ways bench-shared bench-trace bench-bridge bench-growth servers release-check dist
 
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -80,6 +82,10 @@ soak: ## waiters of many processes on one key, fences back to back, for ten minu
 	$(test_servers) env ROWLOCK_SOAK_MOVES=2000 go test $(race) -timeout 6h -v -run '^TestKeysMove' ./paxosbridge/... ./paxosbridge/etcd/...
 	go test -timeout 3h -v -run '^TestRandomSchedules' ./paxosbridge -schedules 5000000
 	env ROWLOCK_SOAK_STATES=100000000 go test -timeout 3h -v ./paxosbridge/internal/model
+
+normal-hour: ## hours of three replicas on PostgreSQL for HOUR=10m, with elections, ticks, a deploy, a restart: no alert fires
+	ROWLOCK_TEST_PROMETHEUS=$$(scripts/prometheus) scripts/with-servers --no-sync postgres -- \
+		env ROWLOCK_NORMAL_HOUR=$(HOUR) go test -count=1 -timeout 3h -v -run '^TestANormalHour' ./internal/scrape
 
 attack: ## processes fight over few keys on slowed servers, and what each was told is checked: FOR=60s on each, SEED=…, ON=…
 	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
