@@ -109,7 +109,8 @@ func (s *Scene) writable() bool {
 	pinned, err := s.Env.DB.Conn(s.Context())
 	s.OK(err)
 	defer pinned.Close()
-	defer func() { _ = pinned.Raw(func(any) error { return driver.ErrBadConn }) }() // its settings are not the pool's
+	// Its settings are not the pool's.
+	defer func() { _ = pinned.Raw(func(any) error { return driver.ErrBadConn }) }()
 	_, err = pinned.ExecContext(s.Context(), `PRAGMA busy_timeout = 0`)
 	s.OK(err)
 	_, err = pinned.ExecContext(s.Context(), `BEGIN IMMEDIATE`)
