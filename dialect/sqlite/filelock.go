@@ -111,7 +111,3 @@ func checkName(path string) error {
 	}
 	return nil
 }
-
-func named(_ context.Context, _ *sql.Conn, path string) ([]string, error) {
-	return nil, checkName(path)
-}

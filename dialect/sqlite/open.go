@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -105,10 +106,7 @@ func checkPath(path string) error {
 	case strings.ContainsRune(path, 0):
 		return bad("a path has no NUL")
 	}
-	if err := checkName(path); err != nil {
-		return err
-	}
-	return folder(path)
+	return cmp.Or(checkName(path), folder(path))
 }
 
 // folder refuses a path whose folder is missing, and one that is a folder.

@@ -11,17 +11,13 @@ import (
 
 // waits refuses a pool whose connections do not wait for another writer. Of 240 fenced writes by 8
 // goroutines, some 170 fail on such a pool. A program that tries again by itself can set 1 ms.
-func waits(ctx context.Context, conn *sql.Conn) error {
+func waits(ctx context.Context, conn *sql.Conn, path string) (_ []string, err error) {
 	var ms int64
-	err := conn.QueryRowContext(ctx, `SELECT timeout FROM pragma_busy_timeout`).Scan(&ms)
+	err = conn.QueryRowContext(ctx, `SELECT timeout FROM pragma_busy_timeout`).Scan(&ms)
 	if err != nil || ms > 0 {
-		return err
+		return nil, err
 	}
-	path, err := file(ctx, conn)
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: the pool has connections with busy_timeout 0, on which a write that "+
+	return nil, fmt.Errorf("%w: the pool has connections with busy_timeout 0, on which a write that "+
 		"meets another fails at once with SQLITE_BUSY; open it with sqlite.Open(%q), or with "+
 		"sql.Open(\"sqlite\", %q) and your other settings, or set busy_timeout(1) if you try again "+
 		"yourself; a PRAGMA that is sent once sets one connection", lease.ErrConfig, path, dsn(path))
@@ -29,7 +25,13 @@ func waits(ctx context.Context, conn *sql.Conn) error {
 
 // probePool checks a connection as the application gets it. The first one of a pool may have been
 // set by a PRAGMA that the others have not had.
-func (d *database) probePool(ctx context.Context, conn *sql.Conn) error { return waits(ctx, conn) }
+func (d *database) probePool(ctx context.Context, conn *sql.Conn) error {
+	path, err := file(ctx, conn)
+	if err == nil {
+		_, err = waits(ctx, conn, path)
+	}
+	return err
+}
 
 // deferred warns of a pool whose transactions begin without the write lock.
 func deferred(ctx context.Context, conn *sql.Conn, path string) (warnings []string, err error) {

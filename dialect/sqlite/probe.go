@@ -1,34 +1,31 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
-	"modernc.org/sqlite"
 )
 
 // Server refuses what would lose a granted lock and warns of what might.
 func (d *database) Server(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts, err error) {
-	var version string
-	err = conn.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version)
-	if ctx.Err() != nil || errors.As(err, new(*sqlite.Error)) {
+	err = conn.QueryRowContext(ctx, `SELECT 'SQLite ' || sqlite_version()`).Scan(&f.Server)
+	if ctx.Err() != nil || d.Native(err) {
 		return f, err // SQLite itself says so
 	}
 	if err != nil {
 		return f, sqlstore.ProductError("sqlite.New()", "SQLite", err)
 	}
-	f.Server = "SQLite " + version
 	path, err := file(ctx, conn)
-	if err != nil {
+	if err = cmp.Or(err, checkName(path)); err != nil {
 		return f, err
 	}
 	for _, check := range []func(context.Context, *sql.Conn, string) ([]string, error){
-		named, onlyQueries, writable, locks, patient, journal, deferred,
+		onlyQueries, writable, locks, waits, journal, deferred,
 	} {
 		warnings, err := check(ctx, conn, path)
 		if err != nil {
@@ -44,10 +41,9 @@ func file(ctx context.Context, conn *sql.Conn) (path string, err error) {
 	err = conn.QueryRowContext(ctx,
 		`SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&path)
 	if err == nil && path == "" {
-		err = fmt.Errorf(
-			"%w: the database is in memory, where every connection has a database of its own and "+
-				"nothing outlives the process; give it a file (in tests: "+
-				"filepath.Join(t.TempDir(), \"app.db\"))", lease.ErrNotDurable)
+		err = fmt.Errorf("%w: the database is in memory, where every connection has a database of "+
+			"its own and nothing outlives the process; give it a file (in tests: "+
+			"filepath.Join(t.TempDir(), \"app.db\"))", lease.ErrNotDurable)
 	}
 	return path, err
 }
@@ -56,8 +52,7 @@ func onlyQueries(ctx context.Context, conn *sql.Conn, path string) (_ []string, 
 	var on bool
 	err = conn.QueryRowContext(ctx, `SELECT query_only FROM pragma_query_only`).Scan(&on)
 	if err == nil && on {
-		err = fmt.Errorf("%w: %s is open with query_only; leave that pragma out",
-			lease.ErrReadOnly, path)
+		err = fmt.Errorf("%w: %s is open with query_only; leave that pragma out", lease.ErrReadOnly, path)
 	}
 	return nil, err
 }
@@ -74,17 +69,12 @@ func writable(ctx context.Context, conn *sql.Conn, path string) (_ []string, err
 	}
 	switch {
 	case isReadOnly(err):
-		return nil, fmt.Errorf(
-			"%w: %s: %w; open it without mode=ro and immutable, as a user who may write to it "+
-				"and to its folder", lease.ErrReadOnly, path, err)
+		return nil, fmt.Errorf("%w: %s: %w; open it without mode=ro and immutable, as a user who may "+
+			"write to it and to its folder", lease.ErrReadOnly, path, err)
 	case isBusy(err):
 		return nil, nil
 	}
 	return nil, err
-}
-
-func patient(ctx context.Context, conn *sql.Conn, _ string) ([]string, error) {
-	return nil, waits(ctx, conn)
 }
 
 // ProbeTable refuses a table that is not there.
@@ -94,10 +84,9 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 		`SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = ?`,
 		d.settings.Names.Prefix+table).Scan(&n)
 	if err == nil && n == 0 {
-		err = fmt.Errorf(
-			"%w: there is no table %s; run schema.Migrate(ctx, db, sqlite.New(dialect.Prefix(%q))) or "+
-				"the files of schema.FS first",
-			lease.ErrNoSchema, d.settings.Names.Table(table, quote), d.settings.Names.Prefix)
+		err = fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, "+
+			"sqlite.New(dialect.Prefix(%q))) or the files of schema.FS first", lease.ErrNoSchema,
+			d.settings.Names.Table(table, quote), d.settings.Names.Prefix)
 	}
 	return err
 }
