@@ -242,6 +242,7 @@ var onlies = []struct {
 		[]string{
 			"./locktest", "./paxosbridge/clustertest", "./internal/testdb", "./internal/movetest", "./internal/race",
 			"./internal/standby", "./internal/clienttest", "./internal/servertest", "./schema",
+			"./internal/drivers/refused", "./internal/table/conformance",
 			"./examples/internal/program", "./examples/stacks/internal/bed",
 		},
 	},
