@@ -194,7 +194,7 @@ func (p *program) printWaited(
 	for _, k := range found {
 		next = keytext.Show(k.Key)
 		one := waitedKey{Key: next, Queued: k.Queued, Processes: k.Processes}
-		row := []string{next, strconv.Itoa(k.Queued), strconv.Itoa(k.Processes), "(free)", "-"}
+		row := []string{next, strconv.Itoa(k.Queued), strconv.Itoa(k.Processes), "(not held)", "-"}
 		if h, ok := holders[k.Key]; ok {
 			one.Holder, one.Age = h.Identity(), h.Age.Seconds()
 			row[3], row[4] = listing.Plain(h.Identity()), listing.Span(h.Age)
