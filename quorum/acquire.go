@@ -86,13 +86,8 @@ func (s *Store) contend(ctx context.Context, bids []*bid, bound time.Duration) {
 	}
 }
 
-func opened(bids []*bid) (left []*bid) {
-	for _, b := range bids {
-		if b.state == open {
-			left = append(left, b)
-		}
-	}
-	return left
+func opened(bids []*bid) []*bid {
+	return slices.DeleteFunc(slices.Clone(bids), func(b *bid) bool { return b.state != open })
 }
 
 // ask sends each bid to the members that have not granted it, and returns when every bid has a
@@ -167,12 +162,7 @@ func requests(bids []*bid) []lease.AcquireRequest {
 }
 
 func all(bids []*bid, of func(b *bid) bool) bool {
-	for _, b := range bids {
-		if !of(b) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(bids, func(b *bid) bool { return !of(b) })
 }
 
 // slow is the refusal of a grant that came too late to be told.

@@ -56,9 +56,11 @@ func (s *Store) grant(b *bid) {
 	s.late[attempt{b.Key, b.Owner}] = b // until it is tidied
 }
 
-// forget is called when no call of the bid is under way any more.
+// forget forgets a bid that has its answer, once no call of it is under way and nothing is to be
+// done when its lease ends. Of leases that are lost and never released it keeps a bounded number.
 func (s *Store) forget(b *bid) {
-	if at := (attempt{b.Key, b.Owner}); s.late[at] == b {
+	at := attempt{b.Key, b.Owner}
+	if s.late[at] == b && b.flying == 0 && (!b.mayHave() || len(s.late) > mostDirt) {
 		delete(s.late, at)
 	}
 }
@@ -156,9 +158,7 @@ func (s *Store) finish(ctx context.Context, bids []*bid, bound time.Duration) {
 		}
 	}
 	for _, b := range bids {
-		if b.state != open && b.flying == 0 {
-			s.forget(b)
-		}
+		s.forget(b)
 	}
 	s.mu.Unlock()
 	rest.Wait()

@@ -112,11 +112,8 @@ func (s *Store) tidy(m *member, bids []*bid) {
 	s.mu.Lock()
 	for _, b := range bids {
 		l, r := b.tidy(m, s.ahead)
-		release = append(release, l...)
-		rise = append(rise, r...)
-		if b.flying == 0 {
-			s.forget(b)
-		}
+		release, rise = append(release, l...), append(rise, r...)
+		s.forget(b)
 	}
 	s.mu.Unlock()
 	s.releaseAt(context.Background(), m, release, s.cfg.Timeout)
@@ -143,11 +140,19 @@ func (b *bid) tidy(m *member, ahead ahead) (release []lease.Lease, rise []raise)
 			ahead.note(b.lease(v.token))
 		}
 	}
-	if v.uncertain {
+	v.kind = no
+	// Never while the lease is held: a renewal may count this member by then, and a release by owner
+	// would end what a majority stands on. See leave.
+	if v.uncertain && !keep {
 		release = append(release, b.lease(0))
+		v.uncertain = false
 	}
-	v.kind, v.uncertain = no, false
 	return release, nil
+}
+
+// mayHave reports whether a member may have something of the owner of a lease that is held.
+func (b *bid) mayHave() bool {
+	return b.state == granted && !b.gone && b.count(func(v *vote) bool { return v.uncertain }) > 0
 }
 
 // raiseAt lets a member that lags behind take part in leases that a majority has granted. It makes

@@ -25,7 +25,7 @@ type Store struct {
 	cleaners
 
 	mu sync.Mutex // guards all bids
-	// late are granted bids of which calls to members are still under way.
+	// late are granted bids of which calls are still under way, or outcomes unknown. See forget.
 	late  map[attempt]*bid
 	ahead ahead
 	swept int64 // rows that no sweep has counted yet

@@ -78,7 +78,7 @@ func (s *Store) again(m *member, leases []lease.Lease, answers []lease.Released)
 }
 
 // leave notes that leases end of which calls are still under way, so that what those are granted is
-// released too.
+// released too, and has released what members may have of their owners.
 func (s *Store) leave(leases []lease.Lease) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,6 +86,11 @@ func (s *Store) leave(leases []lease.Lease) {
 		b := s.late[attempt{l.Key, l.Owner}]
 		if b != nil && (l.Token == 0 || l.Token == b.token) {
 			b.gone = true
+			for _, m := range s.members {
+				if v := &b.votes[m.at]; v.uncertain && !v.flying {
+					s.calls.Go(func() { s.tidy(m, []*bid{b}) })
+				}
+			}
 		}
 	}
 }
