@@ -25,11 +25,11 @@ import (
 // It returns ErrLost if the lock was lost before (unless it was fenced, what was done under it may
 // have met another owner's work), ErrMaxHold if it was held too long, ErrIdle if its holder showed
 // no progress, ErrUnlocked if it was released already, and ErrUnknown if the database could not do
-// it in 2 to 2.5 s; the client then goes on trying. Inside a transaction of its own that has fenced
-// the lock and has not ended, Unlock cannot succeed: it returns ErrUnknown and says so, at once if
-// tx is a *sql.Tx. The key is free soon after that transaction has ended. End it first, or use
-// UnlockTx. After UnlockTx in a transaction that has not ended yet it returns nil: the key is free
-// when that has been committed, or soon after it was rolled back.
+// it in 2 to 2.5 s, or at once refused every connection; the client then goes on trying. Inside a
+// transaction of its own that has fenced the lock and has not ended, Unlock cannot succeed: it
+// returns ErrUnknown and says so, at once if tx is a *sql.Tx. The key is free soon after that
+// transaction has ended. End it first, or use UnlockTx. After UnlockTx in a transaction that is
+// open it returns nil: the key is free when that was committed, or soon after a rollback.
 //
 // The handle of a Reentrant call ends by its own Unlock. The row is released by the last of them.
 func (l *Lock) Unlock(ctx context.Context) error { return l.unlock(ctx, true) }
