@@ -2,7 +2,6 @@ package schema_test
 
 import (
 	"database/sql"
-	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +30,19 @@ func locking(t *testing.T, s server, db *sql.DB) (end func()) {
 	}
 }
 
+// opening is a process that starts.
+func opening(s server, db *sql.DB) <-chan error {
+	opened := make(chan error, 1)
+	go func() {
+		c, err := rowlock.Open(db, s.dialect(), nil)
+		if err == nil {
+			err = c.Close()
+		}
+		opened <- err
+	}()
+	return opened
+}
+
 // waitsFor says how many sessions have waited for a table for two seconds, by their server.
 var waitsFor = map[string]string{
 	"postgres": `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
@@ -50,14 +62,7 @@ func TestAProcessThatStartsWaitsForALockedTable(t *testing.T) {
 			db := s.open(t)
 			migrate(t, s, db)
 			end := locking(t, s, db)
-			opened := make(chan error, 1)
-			go func() {
-				c, err := rowlock.Open(db, s.dialect(), nil)
-				if err == nil {
-					err = c.Close()
-				}
-				opened <- err
-			}()
+			opened := opening(s, db)
 			for one[int](t, db, waitsFor[s.name]) == 0 {
 				select {
 				case err := <-opened:
@@ -78,21 +83,14 @@ func TestARolesShortLockTimeoutRefusesNoProcessThatStarts(t *testing.T) {
 	on(t, onPostgres, func(t *testing.T, s server) {
 		t.Parallel()
 		driver, dsn := s.fresh(t, s)
-		db, err := sql.Open(driver, dsn+map[bool]string{true: "&", false: "?"}[strings.Contains(dsn, "?")]+"lock_timeout=50")
+		db, err := sql.Open(driver, dsn+"&lock_timeout=50")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer db.Close()
 		migrate(t, s, db)
 		end := locking(t, s, db)
-		opened := make(chan error, 1)
-		go func() {
-			c, err := rowlock.Open(db, s.dialect(), nil)
-			if err == nil {
-				err = c.Close()
-			}
-			opened <- err
-		}()
+		opened := opening(s, db)
 		select {
 		case err := <-opened:
 			t.Fatalf("did not wait: %v", err)

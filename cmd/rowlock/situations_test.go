@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/election"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -139,23 +140,12 @@ func (s *stage) chains(process bool) {
 		{ID: lease.NewOwner(), Holds: []lease.Lease{{Key: "k", Token: held[0].Token}}, Wants: []string{"other"}},
 		{ID: lease.NewOwner(), Holds: []lease.Lease{{Key: "other", Token: other.Token()}}, Wants: []string{"k"}},
 	}
-	graph := s.graph(table)
+	graph, ok := adapter.As[lease.Graph](table)
+	if !ok {
+		s.Fatal("the table records no chains")
+	}
 	by := lease.Party{Identity: "web-2", Process: process}
 	s.scene.OK(graph.Record(s.Context(), by, chains, servertest.Patience))
-}
-
-func (s *stage) graph(table lease.Store) lease.Graph {
-	s.Helper()
-	for {
-		if g, ok := table.(lease.Graph); ok {
-			return g
-		}
-		w, ok := table.(interface{ Unwrap() lease.Store })
-		if !ok {
-			s.Fatal("the table records no chains")
-		}
-		table = w.Unwrap()
-	}
 }
 
 func (s *stage) deadlock()  { s.chains(false) }
