@@ -134,9 +134,8 @@ func (c *Client) Do(
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(&chain{Context: ctx, held: l.h, up: chainOf(ctx)})
-	defer cancel(nil)
-	defer context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })()
+	ctx, cancel := l.Within(ctx)
+	defer cancel()
 	defer func() {
 		unlock := l.Unlock(ctx)
 		if errors.Is(unlock, ErrLost) || errors.Is(unlock, ErrMaxHold) || errors.Is(unlock, ErrIdle) {

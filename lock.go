@@ -63,6 +63,28 @@ func (l *Lock) Context() context.Context {
 	return &l.h.ctx
 }
 
+type handleKey struct{}
+
+// Within returns a copy of ctx that ends with the lock too, with its cause, and that carries it to
+// work that is given a ctx and no Lock: see FromContext. Call cancel when the work is done.
+func (l *Lock) Within(ctx context.Context) (within context.Context, cancel context.CancelFunc) {
+	ctx = &chain{Context: context.WithValue(ctx, handleKey{}, l), held: l.h, up: chainOf(ctx)}
+	within, end := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.Context(), func() { end(context.Cause(l.Context())) })
+	return within, func() { stop(); end(nil) }
+}
+
+// FromContext returns the lock that ctx carries: the ctx of Do and Within, and what is made of it.
+// It reports false if another lock was taken on the way, whose ctx carries no Lock, as that of a
+// Locks or of Lock.Context: work under that one must not fence the outer one instead.
+func FromContext(ctx context.Context) (*Lock, bool) {
+	l, _ := ctx.Value(handleKey{}).(*Lock)
+	if l == nil || chainOf(ctx).held != l.h {
+		return nil, false
+	}
+	return l, true
+}
+
 // Deadline is until when the lock can be trusted if no renewal succeeds any more: TTL less the
 // margin after the last successful request was sent, on this process's monotonic clock. Behind a
 // fence it is a margin before the expiry that the last renewal found committed.

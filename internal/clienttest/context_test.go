@@ -82,3 +82,53 @@ func TestAContextThatIsAskedForWhileItsLockEndsDoesEnd(t *testing.T) {
 		WantIs(t, "its cause", cause, rowlock.ErrUnlocked)
 	}
 }
+
+// A job that is given a ctx and no Lock must fence the lock that it runs under, or none.
+func TestACtxCarriesTheLockThatWasTakenLast(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		carries := func(what string, ctx context.Context, want *rowlock.Lock) {
+			t.Helper()
+			if got, ok := rowlock.FromContext(ctx); got != want || ok != (want != nil) {
+				t.Errorf("%s carries %v, %v, want %v", what, got, ok, want)
+			}
+		}
+		carries("a ctx without a lock", t.Context(), nil)
+		err := c.Do(t.Context(), "outer", func(ctx context.Context, outer *rowlock.Lock) error {
+			carries("Do's ctx", ctx, outer)
+			carries("what is made of it", context.WithoutCancel(ctx), outer)
+			inner, err := c.Lock(ctx, "inner")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer inner.Unlock(ctx)
+			carries("the inner lock's own ctx", inner.Context(), nil)
+			within, cancel := inner.Within(ctx)
+			defer cancel()
+			carries("the ctx within the inner lock", within, inner)
+			both, err := c.LockAll(ctx, []string{"a", "b"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer both.Unlock(ctx)
+			carries("the ctx of several locks", both.Context(), nil)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestWhatRunsWithinALockEndsWithIt(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		l := Take(t, c, "k", rowlock.MaxHold(time.Minute))
+		lasting, end := l.Within(t.Context())
+		defer end()
+		short, cancel := l.Within(t.Context())
+		cancel()
+		WantIs(t, "the cause after cancel", context.Cause(short), context.Canceled)
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		WantIs(t, "the cause after the lock's end", context.Cause(lasting), rowlock.ErrMaxHold)
+	})
+}

@@ -13,7 +13,7 @@ var groups = map[string][]string{
 		"go.uber.org/goleak", "./locktest", "./internal/testdb", "./internal/faultdb", "./memstore",
 		"./internal/memcluster", "./internal/counted", "./internal/standby", "./internal/lossy",
 		"./internal/race", "./paxosbridge/clustertest",
-		"./internal/clienttest", "./internal/servertest",
+		"./internal/clienttest", "./internal/servertest", "./internal/adaptertest",
 	},
 	// They import the standard library and lease at most, so that any package may use them.
 	"leaves": {
@@ -186,6 +186,8 @@ var bans = []struct {
 	{"./promrowlock", "drivers", nil, "it is given a client, and speaks to no database"},
 	{"./promrowlock", "go.opentelemetry.io", nil, "it is for programs without OpenTelemetry"},
 	{"./promrowlock", "test helpers", nil, "it is part of the user's program"},
+	{"./adapters/gocron", "drivers", nil, "it is given a client, and speaks to no database"},
+	{"./adapters/gocron", "test helpers", nil, "it is part of the user's program"},
 	{".", "./internal/measure", nil, "a lock needs no metrics"},
 	{
 		"./paxosbridge/internal/model", "anything else", nil,
@@ -241,7 +243,7 @@ var onlies = []struct {
 		"testing", "it is for tests; schema has its file system in memory",
 		[]string{
 			"./locktest", "./paxosbridge/clustertest", "./internal/testdb", "./internal/movetest", "./internal/race",
-			"./internal/standby", "./internal/clienttest", "./internal/servertest", "./schema",
+			"./internal/standby", "./internal/clienttest", "./internal/servertest", "./internal/adaptertest", "./schema",
 			"./internal/drivers/refused", "./internal/table/conformance",
 			"./examples/internal/program", "./examples/stacks/internal/bed",
 		},

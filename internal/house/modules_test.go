@@ -24,6 +24,11 @@ var frameworks = []string{
 	"gorm.io",
 	"github.com/uptrace/bun",
 	"entgo.io/ent",
+	"github.com/go-co-op/gocron",
+	"github.com/robfig/cron",
+	"github.com/golang-migrate",
+	"github.com/caddyserver",
+	"k8s.io",
 }
 
 const mostModules = 45
@@ -122,7 +127,7 @@ func publicOfRoot(t *testing.T) []string {
 	t.Helper()
 	var public []string
 	for path := range listImports(t) {
-		inRoot := !isOneOf(path, []string{"./paxosbridge/etcd", "./otelrowlock", "./promrowlock"})
+		inRoot := !isOneOf(path, []string{"./adapters", "./paxosbridge/etcd", "./otelrowlock", "./promrowlock"})
 		if figures.IsPublic(path) && inRoot {
 			public = append(public, module+strings.TrimPrefix(path, "."))
 		}

@@ -25,7 +25,8 @@ type Figure struct {
 // The product is each public package and each command in cmd, and what these import of this
 // repository, except for the suites that test what others write. So it is without bench, examples,
 // the attack, the mutants and all that only tests import. Its files are those that a build for
-// Linux takes, without tests. Lines include comments and empty lines.
+// Linux takes, without tests. Lines include comments and empty lines. Adapters are no part of the
+// product: each has a bound of its own.
 func OfSource(dir string) ([]Figure, error) {
 	t, err := load(dir)
 	if err != nil {
@@ -35,6 +36,10 @@ func OfSource(dir string) ([]Figure, error) {
 	if len(root) == 0 {
 		return nil, errors.New("go list does not find " + Module)
 	}
+	adapters, err := largestAdapter(dir)
+	if err != nil {
+		return nil, err
+	}
 	return slices.Concat(
 		rootFigures(root),
 		[]Figure{productLines(product), sqlLines(product)},
@@ -43,6 +48,7 @@ func OfSource(dir string) ([]Figure, error) {
 			largestCycle("root.cycle", "the root package", root[len(root)-1:]),
 			largestCycle("largest.cycle", "one package of the product", product),
 			publicPackages(t.packages),
+			adapters,
 		},
 	), nil
 }

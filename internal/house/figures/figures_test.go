@@ -50,6 +50,11 @@ func one() { five(1, 2, 3, 4, 5) }
 	"locktest/locktest.go":   "package locktest\n",
 	"dialect/mysql/mysql.go": "package mysql\n\nimport _ \"embed\"\n\n//go:embed a.sql\nvar text string\n",
 	"dialect/mysql/a.sql":    "-- one\nSELECT 1;\n",
+	"adapters/one/go.mod":    "module github.com/rowlockdb/rowlock/adapters/one\n\ngo 1.26.0\n",
+	"adapters/one/doc.go":    "// Package one\npackage one\n",
+	"adapters/one/one.go":    "package one\n\nfunc six(a, b, c, d, e, f int) {}\n",
+	"adapters/two/go.mod":    "module github.com/rowlockdb/rowlock/adapters/two\n\ngo 1.26.0\n",
+	"adapters/two/two.go":    "package two\n",
 	"cmd/rowlock/go.mod":     "module github.com/rowlockdb/rowlock/cmd/rowlock\n\ngo 1.26.0\n",
 	"cmd/rowlock/main.go":    "package main\n\nimport _ \"fmt\"\n\nfunc main() {}\n",
 }
@@ -70,6 +75,7 @@ func TestFiguresOfASmallTree(t *testing.T) {
 		"root.cycle":       1,
 		"largest.cycle":    2, // used.go, cycle.go
 		"public.packages":  3, // the root, locktest, mysql
+		"adapter.largest":  3, // one.go
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

@@ -19,7 +19,7 @@ import (
 // modules are what a release publishes, each after what it requires. A module's go.sum has the sums
 // of those before, so that another order would publish sums of nothing.
 var modules = []string{
-	"", "promrowlock", "otelrowlock", "paxosbridge/etcd", "cmd/rowlockvet", "cmd/rowlock", "examples", "examples/stacks",
+	"", "adapters/gocron", "promrowlock", "otelrowlock", "paxosbridge/etcd", "cmd/rowlockvet", "cmd/rowlock", "examples", "examples/stacks",
 }
 
 // release is a version of all modules.

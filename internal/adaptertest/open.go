@@ -1,0 +1,47 @@
+package adaptertest
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+// Open returns the client of a process, whose locks have the TTL.
+func Open(t *testing.T, e *testdb.Env) *rowlock.Client {
+	t.Helper()
+	c, err := rowlock.Open(e.Pool(t), e.Dialect, &rowlock.Config{TTL: TTL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Steal has another process take a key that is held, as if its holder's lease had run out. Its
+// holder learns of it by the next renewal.
+func Steal(t *testing.T, e *testdb.Env, key string) *rowlock.Lock {
+	t.Helper()
+	e.Expire(t, key)
+	l, err := Open(t, e).TryLock(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Nothing is a transaction that only fences.
+func Nothing(context.Context, *sql.Tx) error { return nil }
+
+// Eventually waits until something is so.
+func Eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for began := time.Now(); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(began) > patience {
+			t.Fatalf("waited %s for %s", patience, what)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package adaptertest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+// patience is how long a worker may take on a busy machine beyond what it is to take.
+const patience = 20 * time.Second
+
+// rounds is how many there are: make soak has a thousand.
+func rounds() int {
+	if n, err := strconv.Atoi(os.Getenv("ROWLOCK_ADAPTER_ROUNDS")); err == nil {
+		return n
+	}
+	return 20
+}
+
+// heard is a line of a worker's.
+type heard struct {
+	from       *worker
+	what, more string
+}
+
+type worker struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	inside bool // it is in the section, and waits for the test
+}
+
+// scene is two workers and what is heard of them.
+type scene struct {
+	*testing.T
+	env     *testdb.Env
+	lines   chan heard
+	done    chan struct{}
+	workers [2]*worker
+	acked   map[int]int // the process that was told that a number is committed
+}
+
+// Contend has two processes contend for a key. In each round the one that holds it, or in turn the
+// one that waits, is killed. In the end each number is there once, in the order of the tokens, and
+// none that was acknowledged is missing.
+func Contend(t *testing.T, e *testdb.Env) {
+	e.Exec(t, `CREATE TABLE `+counter(e)+` (n BIGINT PRIMARY KEY, token BIGINT NOT NULL, by_process BIGINT NOT NULL)`)
+	s := &scene{T: t, env: e, lines: make(chan heard), done: make(chan struct{}), acked: make(map[int]int)}
+	t.Cleanup(func() { close(s.done); e.Exec(t, `DROP TABLE `+counter(e)) })
+	for i := range s.workers {
+		s.workers[i] = s.start()
+	}
+	slowest := time.Duration(0)
+	for round := range rounds() {
+		slowest = max(slowest, s.round(round%2 == 0))
+	}
+	s.check()
+	t.Logf("after a kill the other process held the key within %s, of which %s is the TTL",
+		slowest.Round(time.Millisecond), TTL)
+}
+
+// round kills one of the workers while the other, or it, is in the section. It returns how long the
+// key was held by no living process.
+func (s *scene) round(holder bool) (free time.Duration) {
+	s.Helper()
+	inside := s.entered(nil)
+	victim := s.other(inside)
+	if holder {
+		victim = inside
+	}
+	s.kill(victim)
+	killed := time.Now()
+	if holder {
+		inside = s.entered(victim)
+		free = time.Since(killed)
+	}
+	inside.inside = false
+	fmt.Fprintln(inside.in, "go on")
+	for said := s.next(); said.from != inside || said.what != "out" && said.what != "refused"; {
+		said = s.next()
+	}
+	s.workers[s.index(victim)] = s.start()
+	return free
+}
+
+// entered waits until a worker is in the section: another one than was killed.
+func (s *scene) entered(killed *worker) *worker {
+	s.Helper()
+	for ; ; s.next() {
+		for _, w := range s.workers {
+			if w.inside && w != killed {
+				return w
+			}
+		}
+	}
+}
+
+func (s *scene) next() heard {
+	s.Helper()
+	select {
+	case said := <-s.lines:
+		switch said.what {
+		case "in":
+			said.from.inside = true
+		case "failed":
+			s.Fatalf("a worker: %s", said.more)
+		case "refused":
+			s.Logf("a worker was refused: %s", said.more)
+		case "out":
+			n, _ := strconv.Atoi(said.more)
+			s.acked[n] = said.from.cmd.Process.Pid
+		}
+		return said
+	case <-time.After(TTL + patience):
+		s.Fatal("no worker holds the key")
+		return heard{}
+	}
+}
+
+func (s *scene) index(w *worker) int {
+	if s.workers[0] == w {
+		return 0
+	}
+	return 1
+}
+
+func (s *scene) other(w *worker) *worker { return s.workers[1-s.index(w)] }
+
+func (s *scene) start() *worker {
+	s.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), variable+"="+strings.Join(
+		[]string{s.env.Name, s.env.Dialect.Names().Prefix, s.env.Source}, "\n"))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	w := &worker{cmd: cmd, in: in}
+	s.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+	go s.listen(w, out)
+	return w
+}
+
+func (s *scene) listen(w *worker, out io.Reader) {
+	for in := bufio.NewScanner(out); in.Scan(); {
+		line, ok := strings.CutPrefix(in.Text(), "worker: ")
+		if !ok {
+			continue
+		}
+		what, more, _ := strings.Cut(line, " ")
+		select {
+		case s.lines <- heard{w, what, more}:
+		case <-s.done:
+			return
+		}
+	}
+}
+
+// kill is kill -9.
+func (s *scene) kill(w *worker) { _ = w.cmd.Process.Kill() }
+
+// check compares what is counted with what was acknowledged.
+func (s *scene) check() {
+	s.Helper()
+	rows, err := s.env.DB.Query(`SELECT n, token, by_process FROM ` + counter(s.env) + ` ORDER BY n`)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer rows.Close()
+	counted, last := 0, int64(0)
+	for rows.Next() {
+		var n, by int
+		var token int64
+		if err := rows.Scan(&n, &token, &by); err != nil {
+			s.Fatal(err)
+		}
+		counted++
+		if n != counted || token < last {
+			s.Errorf("the number %d is the %d. one, with token %d after %d", n, counted, token, last)
+		}
+		if pid, ok := s.acked[n]; ok && pid != by {
+			s.Errorf("process %d was told that it wrote %d, which is of %d", pid, n, by)
+		}
+		delete(s.acked, n)
+		last = token
+	}
+	if err := rows.Err(); err != nil {
+		s.Fatal(err)
+	}
+	if counted == 0 || len(s.acked) > 0 {
+		s.Errorf("%d numbers are there, and of those acknowledged these are missing: %v", counted, s.acked)
+	}
+}
