@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,7 +9,9 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// situation is what may be so of the key "k", and what an operator's tools say of it.
+// situation is what may be so of the key "k", and what an operator's tools say of it. What is not
+// so is the dangerous part: an operator who reads "free" starts the work a second time, and one who
+// reads "deadlock" ends a process that works.
 type situation struct {
 	name    string
 	happens func(*stage)
@@ -36,124 +38,41 @@ var noCycle = []saying{
 	{"console cycles", "No callers wait for one another", "Cycle of|Suspicion", ""},
 }
 
-// afternoon are the situations. What is not so is the dangerous part: an operator who reads "free"
-// starts the work a second time, and one who reads "deadlock" ends a process that works.
-var afternoon = []situation{
-	{"a holder is alive", (*stage).alive, "", join([]saying{
-		{"ls", "web-1/4711/orders", "(free)|(expired)|corrupt", ""},
-		{"show k", "state    held|web-1/4711/orders|unless renewed", "free|expired|locked", ""},
-		{"console", "web-1/4711/orders", "(free)|expired|corrupt", ""},
-		{"console key?k=k", "<dd>held</dd>|web-1/4711/orders", "free|expired", ""},
-		{"doctor", "", "have run out", ""},
-		{"metrics", "Held:1 |Waiting:0 |Lost:0 ", "", ""},
-	}, noWaiter, noCycle)},
-	{"a holder was killed, and its lease goes on", (*stage).killed, "", join([]saying{
-		{"ls", "{process}", "(free)|(expired)", ""},
-		{"show k", "state    held|{process}|unless renewed", "free|expired", ""},
-		{"console key?k=k", "<dd>held</dd>|{process}", "free|expired", ""},
-		{"doctor", "", "have run out", ""},
-	}, noWaiter, noCycle)},
-	{"a holder was killed, and its lease has expired", (*stage).expired, "", join([]saying{
-		{"ls", "no such keys", "{process}", ""},
-		{"ls --all", "(expired)|{process}", "(free)", ""},
-		{"show k", "expired |ago: free for the next caller", "held|locked", servers},
-		{"show k", "expired |ago: free, unless a transaction still has its row locked", "held", "sqlite"},
-		{"console", "No key is held", "{process}", ""},
-		{"console key?k=k", "expired |free, unless a transaction still has its row locked", "<dd>held", ""},
-		{"doctor", "the leases of 1 keys have run out", "", ""},
-	}, noWaiter, noCycle)},
-	{"a holder is stopped in a fenced transaction, and its lease has expired", (*stage).stopped, servers, join([]saying{
-		{"ls --all", "(expired)|{process}", "(free)", ""},
-		{"show k", "its row is still locked: session ", "held|free", servers},
-		{"console key?k=k", "unless a transaction still has its row locked", "<dd>held|<dd>free", ""},
-		{"doctor", "could not renew", "", ""},
-	}, noWaiter, noCycle)},
-	{"such a key is waited for", (*stage).stoppedAndWaitedFor, servers, join([]saying{
-		{"show k", "its row is still locked: session |web-2", "held|free", ""},
-		{"waiters", "k ", "(free)", ""},
-		{"waiters k", "process  web-2", "(free)", ""},
-		{"console waits", ">k<", "(free)", ""},
-		{"console key?k=k", "unless a transaction still has its row locked|web-2", "<dd>held|<dd>free", ""},
-	}, noCycle)},
-	{"MinHold keeps a key after its holder has gone", (*stage).kept, "", join([]saying{
-		{"ls", "cron-1", "(free)|(expired)", ""},
-		{"show k", "state    held|cron-1", "free|expired", ""},
-		{"console key?k=k", "<dd>held</dd>|cron-1", "free|expired", ""},
-		{"doctor", "", "have run out", ""},
-	}, noWaiter, noCycle)},
-	{"MinHold has ended", (*stage).keptLongEnough, "", join([]saying{
-		{"ls", "no such keys", "cron-1", ""},
-		{"show k", "ago: free for the next caller", "held|locked", servers},
-		{"console", "No key is held", "cron-1", ""},
-		{"doctor", "or had unlocked them before their MinHold was over", "", ""},
-	}, noWaiter, noCycle)},
-	{"calls wait with and without Fair", (*stage).waitedFor, "", join([]saying{
-		{"show k", "state    held|1  queue    web-3|-  process  web-2", "free|expired|waiters  none", ""},
-		{"waiters", "k |web-1/4711/orders", "(free)|no key", ""},
-		{"waiters k", "1  queue    web-3|-  process  web-2", "no waiters|web-1", ""},
-		{"console waits", ">k<|web-1/4711/orders", "(free)|No key", ""},
-		{"console key?k=k", "web-2|web-3|in the queue|process, in no order", "No waiters", ""},
-		{"metrics", "Held:1 |Deadlocks:0 ", "", ""},
-	}, noCycle)},
-	{"a leader has candidates", (*stage).leads, "", join([]saying{
-		{"show election/k", "state    held", "free|expired|waiters  none", ""},
-		{"waiters election/k", "web-", "no waiters", ""},
-		{"console key?k=election/k", "<dd>held</dd>", "free|expired|No waiters", ""},
-		{"metrics", "Held:1 |Waiting:0 |Deadlocks:0 ", "", ""},
-	}, noCycle)},
-	{"calls wait for each other", (*stage).deadlock, "", []saying{
-		{"show k", "state    held", "free|expired", ""},
-		{"doctor", "2 calls have waited for each other|rowlock release --force --reason deadlock", "perhaps|no calls wait", ""},
-		{"console cycles", "Cycle of 2", "Suspicion|No callers", ""},
-	}},
-	{"calls of processes may wait for each other", (*stage).suspicion, "", []saying{
-		{"show k", "state    held", "free|expired", ""},
-		{"doctor", "perhaps in a cycle", "have waited for each other|deadlock --", ""},
-		{"console cycles", "Suspicion among 2 processes|need not be a cycle", "Cycle of", ""},
-	}},
-	{"an operator has taken the key", (*stage).forced, "", join([]saying{
-		{"ls", "no such keys", "web-1", ""},
-		{"show k", "state    free", "held|expired|web-1", ""},
-		{"history", "ada|hangs|web-1/4711/orders", "", ""},
-		{"console", "No key is held", "web-1", ""},
-		{"console key?k=k", "<dd>free</dd>|ada|hangs", "<dd>held|expired", ""},
-		{"console records", "ada|hangs|web-1/4711/orders", "No forced release", ""},
-		{"doctor", "", "have run out", ""},
-		{"metrics", "Held:0 |Lost:1 |Released:0 ", "", ""},
-	}, noWaiter, noCycle)},
-	{"a row is corrupt", (*stage).corrupt, "", join([]saying{
-		{"ls --all", "(corrupt)", "(free)|(expired)", ""},
-		{"show k", "corrupt: |rowlock release", "state    held|free|expired", ""},
-		{"console key?k=k", "corrupt: ", "<dd>held|<dd>free|expired", ""},
-		{"doctor", "have values that rowlock does not write", "", ""},
-	}, noCycle)},
-}
+func join(lists ...[]saying) []saying { return slices.Concat(lists...) }
 
-func join(lists ...[]saying) (all []saying) {
-	for _, l := range lists {
-		all = append(all, l...)
-	}
-	return all
-}
-
-// No tool says what is not so.
+// No tool says what is not so. The situations of a database come one after the other on the same
+// tables, as in an afternoon: what one leaves behind, the next would meet.
 func TestToolsSayWhatIsSo(t *testing.T) {
-	for _, of := range afternoon {
-		t.Run(strings.ReplaceAll(of.name, ",", ""), func(t *testing.T) {
-			t.Parallel()
-			testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-				if !isOn(of.on, e.Kind.Name) {
-					t.Skip("it has no such thing")
-				}
+	all := slices.Concat(ofHolders, ofRows, ofWaits, ofPlaces)
+	if len(all) < 30 {
+		t.Errorf("there are %d situations", len(all))
+	}
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		said := 0
+		for _, of := range all {
+			if !isOn(of.on, e.Kind.Name) {
+				continue
+			}
+			t.Run(strings.ReplaceAll(of.name, ",", ""), func(t *testing.T) {
 				s := &stage{bed: newBed(t, e), scene: &servertest.Scene{T: t, Env: e}}
+				t.Cleanup(func() { s.clears(e) })
 				of.happens(s)
 				s.asks(of.says)
+				said++
 			})
-		})
-	}
+		}
+		t.Logf("%d situations", said)
+	})
 }
 
 func isOn(names, name string) bool { return names == "" || strings.Contains(names, name) }
+
+// clears leaves no rows to the next situation. It comes after the clients of this one have closed.
+func (s *stage) clears(e *testdb.Env) {
+	for _, table := range []string{"", "_queue", "_wait", "_member", "_forced"} {
+		e.Exec(s.T, `DELETE FROM {rowlock`+table+`}`)
+	}
+}
 
 func (s *stage) asks(all []saying) {
 	s.Helper()
@@ -165,11 +84,12 @@ func (s *stage) asks(all []saying) {
 		}
 		path, inConsole := strings.CutPrefix(one.tool, "console")
 		if inConsole && p == nil {
-			p = s.opens()
+			p = s.opens(s.flags...)
 			p.open()
 		}
 		if _, asked := said[one.tool]; !asked && inConsole {
-			_, said[one.tool] = p.gets(strings.TrimSpace(path), nil)
+			_, text := p.gets(strings.TrimSpace(path), nil)
+			_, said[one.tool], _ = strings.Cut(text, "<main")
 		} else if !asked {
 			said[one.tool] = s.tool(one.tool)
 		}
@@ -182,11 +102,11 @@ func (s *stage) tool(name string) string {
 	s.Helper()
 	switch name {
 	case "metrics":
-		return fmt.Sprintf("%+v", s.holder.Stats())
+		return s.metrics()
 	case "doctor":
 		name += " --all --only bad-rows,orphans,deadlocks"
 	}
-	out, told, _ := s.does(strings.Fields(name)...)
+	out, told, _ := s.does(append(strings.Fields(name), s.flags...)...)
 	return out + told
 }
 

@@ -134,7 +134,7 @@ func (p *program) printWaiters(found []shown.Waiter) error {
 			time = "waits for " + listing.Span(found[i].Waited)
 		}
 		rows[i] = []string{
-			"-", kind, listing.Plain(w.Identity), listing.Plain(w.Note), time, calls,
+			"-", kind, cmp.Or(listing.Plain(w.Identity), "(no name)"), listing.Plain(w.Note), time, calls,
 			cmp.Or(strings.Join(w.Holds, " "), "-"),
 		}
 		if w.Position > 0 {

@@ -1,0 +1,55 @@
+package main
+
+// locked is said of an expired key whose row a session has locked.
+var locked = []saying{
+	{"ls --all", "(expired)", "(free)", ""},
+	{"show k", "its row is still locked: session |release 'k' --force --evict", "held|free", ""},
+	{"console key?k=k", "unless a transaction still has its row locked", "<dd>held|<dd>free", ""},
+}
+
+// ofRows are of the key's row.
+var ofRows = []situation{
+	{"a holder is stopped in a fenced transaction, and its lease has expired", (*stage).stopped, servers, join(locked, []saying{
+		{"ls --all", "{process}", "", ""},
+		{"doctor", "could not renew", "", ""},
+	}, noWaiter, noCycle)},
+	{"a holder is cut off in a fenced transaction, and its lease has expired", (*stage).cutOffInside, servers, join(locked, noWaiter, noCycle)},
+	{"such a key is waited for", (*stage).stoppedAndWaitedFor, servers, join([]saying{
+		{"show k", "its row is still locked: session |web-2", "held|free", ""},
+		{"waiters", "k ", "(free)", ""},
+		{"waiters k", "process  web-2", "(free)", ""},
+		{"console waits", ">k<", "(free)", ""},
+		{"console key?k=k", "unless a transaction still has its row locked|web-2", "<dd>held|<dd>free", ""},
+	}, noCycle)},
+	{"a call has ended the session that had such a row", (*stage).evicted, servers, join([]saying{
+		{"ls", "web-2", "{process}|(expired)", ""},
+		{"show k", "state    held|web-2", "free|expired|locked", ""},
+		{"console key?k=k", "<dd>held</dd>|web-2", "free|expired", ""},
+		{"doctor", "", "have run out", ""},
+		{"metrics", "rowlock_session_evicted_total 1|rowlock_session_eviction_failed_total 0", "", ""},
+	}, noCycle)}, // a process counts as a waiter for a while after its last call
+	{"a transaction that is not rowlock's has an expired key's row", (*stage).lockedByAnother, servers, join(locked, noWaiter, noCycle)},
+	{"a prepared transaction has an expired key's row", (*stage).prepared, servers, join([]saying{
+		{"ls --all", "(expired)", "(free)", ""},
+		{"show k", "its row is still locked: it is prepared, and no session has it|{process}", "held|free|--evict", ""},
+		{"console key?k=k", "unless a transaction still has its row locked", "<dd>held|<dd>free", ""},
+	}, noWaiter, noCycle)},
+	{"a transaction has unlocked the key, and is not committed", (*stage).unlocking, servers, join([]saying{
+		{"ls", "web-1", "(free)|(expired)", ""},
+		{"show k", "state    held|web-1", "free|expired", ""},
+		{"console key?k=k", "<dd>held</dd>|web-1", "free|expired", ""},
+		{"doctor", "", "have run out", ""},
+	}, noWaiter, noCycle)},
+	{"a commit has handed the key over", (*stage).handedOver, servers, join([]saying{
+		{"ls", "the second", "the first|(free)|(expired)", ""},
+		{"show k", "state    held|the second", "the first|free|expired", ""},
+		{"console key?k=k", "<dd>held</dd>|the second", "the first|free|expired", ""},
+		{"metrics", "rowlock_lock_held 1|rowlock_lock_acquired_total 2|rowlock_call_waiting 0", "", ""},
+	}, noCycle)},
+	{"a row is corrupt", (*stage).corrupt, "", join([]saying{
+		{"ls --all", "(corrupt)", "(free)|(expired)", ""},
+		{"show k", "corrupt: |rowlock release", "state    held|free|expired", ""},
+		{"console key?k=k", "corrupt: ", "<dd>held|<dd>free|expired", ""},
+		{"doctor", "have values that rowlock does not write", "", ""},
+	}, noCycle)},
+}
