@@ -206,8 +206,8 @@ bench-bridge: ## what a bridge costs keys that never move, and one hot key in th
 bench-growth: ## tables to ten million keys, 1 to 64 processes, a million held locks, in half an hour; writes docs/bench/growth.md; ARGS='-only held' runs one scene again
 	scripts/with-servers postgres mariadb mysql -- go -C bench run ./growth -out $(CURDIR)/docs/bench $(ARGS)
 
-release-check: ## what a release of VERSION=v0.9.0 publishes, made in a copy of the last commit and tried as a stranger would, with an empty module cache
-	scripts/with-servers --no-sync postgres -- go run ./internal/house/release $(or $(VERSION),$(error say VERSION=v0.9.0))
+release-check: ## what a release of VERSION=v0.9.0 publishes, made in a copy of the last commit and tried as a stranger would, with an empty module cache; ONLY=first is the time to a first write
+	scripts/with-servers --no-sync postgres -- go run ./internal/house/release $(if $(ONLY),-only $(ONLY)) $(or $(VERSION),$(error say VERSION=v0.9.0))
 
 dist: ## rowlock for linux, darwin and windows with checksums, of the last commit as VERSION=v0.9.0, in DIST=dist
 	go run ./internal/house/release -dist $(or $(DIST),dist) $(or $(VERSION),$(error say VERSION=v0.9.0))

@@ -2,10 +2,12 @@
 // would, from a module proxy of its own and an empty module cache:
 //
 //	go run ./internal/house/release VERSION
+//	go run ./internal/house/release -only first VERSION
 //	go run ./internal/house/release -dist FOLDER VERSION
 //	go run ./internal/house/release -write VERSION
 //
-// It prints what it has tried and, in the end, the tags in their order. With -dist it builds the
+// It prints what it has tried and, in the end, the tags in their order. With -only it tries what has
+// that name in try.go alone: the figure of first is one of an idle machine. With -dist it builds the
 // command for each platform instead, and with -write it makes the release in the working tree, for
 // the release's commit; both try nothing. RELEASING.md says when to do what.
 package main
@@ -31,8 +33,9 @@ func main() {
 	defer stop()
 	write := flag.Bool("write", false, "make the release in the working tree, and try nothing")
 	dist := flag.String("dist", "", "build the command's binaries into this folder, and try nothing")
+	only := flag.String("only", "", "try what has this name in try.go, and nothing else")
 	flag.Parse()
-	if err := run(ctx, flag.Arg(0), *write, *dist); err != nil {
+	if err := run(ctx, flag.Arg(0), *only, *write, *dist); err != nil {
 		stop()
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
@@ -41,7 +44,7 @@ func main() {
 
 var version = regexp.MustCompile(`^v[01]\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 
-func run(ctx context.Context, v string, write bool, dist string) (err error) {
+func run(ctx context.Context, v, only string, write bool, dist string) (err error) {
 	if !version.MatchString(v) {
 		return fmt.Errorf("%q is no version: say one as v0.9.0; from v2 on a module's path has the version in it", v)
 	}
@@ -51,6 +54,7 @@ func run(ctx context.Context, v string, write bool, dist string) (err error) {
 	}
 	defer func() { err = cmp.Or(err, remove(folder)) }()
 	r := &release{version: v, tree: ".", proxy: filepath.Join(folder, "proxy"), cache: filepath.Join(folder, "modules")}
+	r.only, r.busy = only, load()
 	if !write {
 		r.tree = filepath.Join(folder, "tree")
 		if err := copied(ctx, r.tree); err != nil {

@@ -25,8 +25,10 @@ var modules = []string{
 // release is a version of all modules.
 type release struct {
 	version      string
-	tree         string // the repository's files
-	proxy, cache string // folders of modules: what this release publishes, and what was fetched
+	tree         string  // the repository's files
+	proxy, cache string  // folders of modules: what this release publishes, and what was fetched
+	only         string  // the name of the trials, "" for all
+	busy         float64 // the machine's load before
 }
 
 // environment has the go command see this release as it will see the published one.

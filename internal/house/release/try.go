@@ -24,25 +24,47 @@ func (r *release) try(ctx context.Context, folder string) error {
 	libraries := slices.DeleteFunc(slices.Clone(modules), func(m string) bool {
 		return strings.HasPrefix(m, "cmd/") || strings.HasPrefix(m, "examples")
 	})
-	steps := []func() error{func() error { return r.first(ctx, filepath.Join(folder, "first")) }}
+	steps := []trial{
+		{"first", func() error { return r.first(ctx, filepath.Join(folder, "first")) }},
+		{"sums", func() error { return r.sums(ctx, filepath.Join(folder, "sums")) }},
+	}
 	for _, m := range libraries {
 		steps = append(steps,
-			func() error { return r.get(ctx, filepath.Join(folder, "empty", m), m) },
-			func() error { return r.get(ctx, filepath.Join(folder, "older", m), m, older...) })
+			trial{"get", func() error { return r.get(ctx, filepath.Join(folder, "empty", m), m) }},
+			trial{"get", func() error { return r.get(ctx, filepath.Join(folder, "older", m), m, older...) }})
 	}
 	bin := filepath.Join(folder, "bin")
 	for _, command := range []string{"cmd/rowlock", "cmd/rowlockvet", "examples/...", "examples/stacks/..."} {
-		steps = append(steps, func() error { return r.install(ctx, bin, command) })
+		steps = append(steps, trial{"install", func() error { return r.install(ctx, bin, command) }})
 	}
 	steps = append(steps,
-		func() error { return r.api(ctx) },
-		func() error { return r.saysItsVersion(ctx, bin) },
-		func() error { return r.runs(ctx, bin, "quickstart") },
-		func() error { return r.licensed(ctx, bin) })
-	for _, one := range steps {
-		if err := one(); err != nil {
+		trial{"api", func() error { return r.api(ctx) }},
+		trial{"install", func() error { return r.saysItsVersion(ctx, bin) }},
+		trial{"install", func() error { return r.runs(ctx, bin, "quickstart") }},
+		trial{"install", func() error { return r.licensed(ctx, bin) }})
+	return r.all(steps)
+}
+
+// trial is one thing that strangers do. Those of a name belong together.
+type trial struct {
+	name string
+	do   func() error
+}
+
+// all does those that are wanted: each, unless one name is.
+func (r *release) all(steps []trial) error {
+	done := 0
+	for _, s := range steps {
+		if r.only != "" && s.name != r.only {
+			continue
+		}
+		if err := s.do(); err != nil {
 			return err
 		}
+		done++
+	}
+	if done == 0 {
+		return fmt.Errorf("no trial has the name %q", r.only)
 	}
 	return nil
 }
@@ -55,7 +77,7 @@ func (r *release) get(ctx context.Context, folder, module string, others ...stri
 		what += " beside older frameworks"
 	}
 	return step(what, func() error {
-		if err := application(folder); err != nil {
+		if err := application(folder, ""); err != nil {
 			return err
 		}
 		for _, wanted := range append(slices.Clone(others), m+"@"+r.version) {
@@ -86,11 +108,21 @@ func (r *release) get(ctx context.Context, folder, module string, others ...stri
 	})
 }
 
-func application(folder string) error {
+// application is a module that requires nothing yet. A program may be written later.
+func application(folder, program string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, "go.mod"), []byte("module example.com/application\n\ngo 1.26.0\n"), 0o600)
+	files := map[string]string{"go.mod": "module example.com/application\n\ngo 1.26.0\n", "main.go": program}
+	for name, text := range files {
+		if text == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keeps fails if the version of a framework was raised.
