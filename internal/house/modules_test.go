@@ -79,7 +79,11 @@ func TestGoWorkUsesEveryModule(t *testing.T) {
 	if !slices.Equal(used, found) {
 		t.Errorf("go.work uses %q, and the repository has the modules %q", used, found)
 	}
+	reasons := readFile(t, "docs/decisions/0027-modules.md")
 	for _, dir := range found {
+		if dir != "." && !strings.Contains(reasons, "`"+dir+"`") {
+			t.Errorf("decision 0027 does not say why %s is a module", dir)
+		}
 		if dir != "bench" && !slices.Contains(listed, dir) {
 			t.Errorf("imports_test.go does not list the packages of %s", dir)
 		}

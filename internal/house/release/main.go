@@ -6,10 +6,10 @@
 //	go run ./internal/house/release -dist FOLDER VERSION
 //	go run ./internal/house/release -write VERSION
 //
-// It prints what it has tried and, in the end, the tags in their order. With -only it tries what has
-// that name in try.go alone: the figure of first is one of an idle machine. With -dist it builds the
-// command for each platform instead, and with -write it makes the release in the working tree, for
-// the release's commit; both try nothing. RELEASING.md says when to do what.
+// It prints what it has tried and, in the end, the tags in their order. With -only it tries what
+// has that name in try.go alone: the figure of first is one of an idle machine. With -dist it
+// builds the command for each platform instead, and with -write it makes the release in the working
+// tree, for the release's commit; both try nothing. RELEASING.md says when to do what.
 package main
 
 import (
