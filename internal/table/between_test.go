@@ -135,7 +135,7 @@ func (r *rig) meddle(t *testing.T, d deed, m meddling) {
 func (r *rig) before(n int, f func()) func(do func()) bool {
 	count, within, open := 0, 0, false
 	r.faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
-		begins := op.Kind == faultdb.Begin || strings.HasPrefix(op.Query, "BEGIN") || strings.HasPrefix(op.Query, "START TRANSACTION")
+		begins := begins(op)
 		ends := op.Kind == faultdb.Commit || op.Kind == faultdb.Rollback || op.Query == "COMMIT" || op.Query == "ROLLBACK"
 		if op.Executes() {
 			count++

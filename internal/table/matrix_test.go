@@ -258,7 +258,7 @@ func (m *matrix) run(t *testing.T, p phase, inj func(faultdb.Fault) faultdb.Inje
 
 // arm injects from now on, and remembers what was hit. What is sent late within a transaction has
 // rows locked until it is executed and its connection gone; late is released for it when the store
-// dials again.
+// goes on by another connection, which would else wait for those rows until its time is over.
 func (c *cell) arm(inj faultdb.Injector, late *faultdb.Gate) {
 	// Their connections: of the last one, and of one that can still be rolled back.
 	var transaction, open int64
@@ -266,7 +266,7 @@ func (c *cell) arm(inj faultdb.Injector, late *faultdb.Gate) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		switch {
-		case op.Kind == faultdb.Begin || op.Query == "BEGIN":
+		case begins(op) && len(c.hit) == 0:
 			transaction, open = op.Conn, op.Conn
 		case slices.Contains([]string{"COMMIT", "ROLLBACK"}, op.Query) || op.Kind == faultdb.Commit || op.Kind == faultdb.Rollback:
 			open = 0
@@ -276,11 +276,16 @@ func (c *cell) arm(inj faultdb.Injector, late *faultdb.Gate) {
 		case !f.IsNone():
 			c.hit = append(c.hit, op)
 			c.uncertain = c.uncertain || op.Executes() && op.Conn != open
-		case late != nil && op.Kind == faultdb.Connect && len(c.hit) > 0 && c.hit[len(c.hit)-1].Conn == transaction:
+		case late != nil && len(c.hit) > 0 && c.hit[0].Conn == transaction && op.Conn != transaction:
 			late.Release()
 		}
 		return f
 	}))
+}
+
+// begins reports whether op begins a transaction. Each dialect says how in words of its own.
+func begins(op faultdb.Op) bool {
+	return op.Kind == faultdb.Begin || strings.HasPrefix(op.Query, "BEGIN") || strings.HasPrefix(op.Query, "START TRANSACTION")
 }
 
 // doubt reports whether a fault hit a statement: then it is unknown at first whether it was
@@ -303,7 +308,7 @@ func (m *matrix) lasting(t *testing.T) {
 	executions := func(f faultdb.Fault) faultdb.Injector {
 		return faultdb.OnFunc(func(op faultdb.Op) bool {
 			// What sets how a release is committed is no statement that may have been applied.
-			return op.Executes() && op.Query != "BEGIN" && !strings.HasPrefix(op.Query, "PRAGMA")
+			return op.Executes() && !begins(op) && !strings.HasPrefix(op.Query, "PRAGMA")
 		}, faultdb.Always(f))
 	}
 	troubles := []struct {
