@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -75,27 +76,32 @@ func (n Names) Table(table, quote string) string {
 	return name
 }
 
-// tableWord has no \b at its front, because an expression that begins with a text is looked for as
-// that text: a seventh of the time, and each client that opens fills all its statements.
-var tableWord = regexp.MustCompile(`rowlock(_floor|_meta|_queue|_hold|_once|_once_expiry|_wait|_wait_key|` +
-	`_member|_party|_latch|_limit|_forced|_trace|_era|_down)?\b`)
-
-// indexWord are indexes of SQLite, which takes their names without that of the file.
-var indexWord = regexp.MustCompile(`^rowlock(_once_expiry|_wait_key)$`)
+// blank is what Fill fills.
+var blank = regexp.MustCompile(`@placement|@last_token|rowlock(_floor|_meta|_queue|_hold|_once|_once_expiry|` +
+	`_wait|_wait_key|_member|_party|_latch|_limit|_forced|_trace|_era|_down)?\b`)
 
 // Fill replaces the default names of the tables in SQL by their quoted names, @placement by the
 // placement, and @last_token by the largest token that is ever granted. @era stays, because each
 // session has its own: see package era.
 func (n Names) Fill(sql, quote string) string {
+	return n.fill(sql, quote, blank.FindAllStringIndex(sql, -1))
+}
+
+// fill is Fill with the places of blanks, looked for once: each client fills all its statements.
+func (n Names) fill(sql, quote string, blanks [][]int) string {
 	if strings.Contains(sql, quote+"rowlock") {
 		panic("dialect: SQL text must not quote the tables itself: " + sql)
 	}
-	sql = strings.ReplaceAll(sql, "@placement", strconv.Itoa(n.Placement))
-	sql = strings.ReplaceAll(sql, "@last_token", (lease.MaxToken - 1).String())
-	return tableWord.ReplaceAllStringFunc(sql, func(t string) string {
-		if indexWord.MatchString(t) {
-			return Names{Prefix: n.Prefix}.Table(t, quote)
-		}
-		return n.Table(t, quote)
-	})
+	other := map[string]string{"@placement": strconv.Itoa(n.Placement), "@last_token": (lease.MaxToken - 1).String()}
+	for _, index := range []string{"rowlock_once_expiry", "rowlock_wait_key"} {
+		other[index] = Names{Prefix: n.Prefix}.Table(index, quote) // SQLite wants no file's name
+	}
+	var out strings.Builder
+	end := 0
+	for _, b := range blanks {
+		word := sql[b[0]:b[1]]
+		out.WriteString(sql[end:b[0]] + cmp.Or(other[word], n.Table(word, quote)))
+		end = b[1]
+	}
+	return out.String() + sql[end:]
 }

@@ -13,7 +13,8 @@ type Section struct {
 	// needs no such statement.
 	SQL string
 
-	body string
+	body   string
+	blanks [][]int // of SQL, where names are filled in
 }
 
 // Comment is the text of the comment lines between the name and the statement, without dashes.
@@ -38,17 +39,14 @@ func CutSections(text string) []Section {
 			end = marks[i+1][0]
 		}
 		body := text[m[1]:end]
-		out[i] = Section{
-			Name: text[m[2]:m[3]],
-			SQL:  strings.Trim(sectionComment.ReplaceAllString(body, ""), " \n;"),
-			body: body,
-		}
+		sql := strings.Trim(sectionComment.ReplaceAllString(body, ""), " \n;")
+		out[i] = Section{text[m[2]:m[3]], sql, body, blank.FindAllStringIndex(sql, -1)}
 	}
 	return out
 }
 
 // sectionVerb is the first word of a statement. MariaDB alone executes what is inside /*M! … */
-// before it.
+// before it. What is searched is kept short, because each client labels all its statements.
 var sectionVerb = regexp.MustCompile(`^(?:/\*M!.*?\*/ )?[A-Z]+\b`)
 
 // LabelSection returns sql with a comment that names the section, after the statement's verb.
@@ -60,7 +58,7 @@ var sectionVerb = regexp.MustCompile(`^(?:/\*M!.*?\*/ )?[A-Z]+\b`)
 //
 // What has no verb is no statement, and stays as it is.
 func LabelSection(name, sql string) string {
-	at := sectionVerb.FindStringIndex(sql)
+	at := sectionVerb.FindStringIndex(sql[:min(len(sql), 99)])
 	if at == nil {
 		return sql
 	}

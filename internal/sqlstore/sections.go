@@ -1,9 +1,9 @@
 package sqlstore
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"sync"
 )
 
@@ -11,17 +11,22 @@ import (
 // dialect, so that they can be read side by side.
 type Sections map[string]string
 
-// ParseFiles parses every .sql file of a room. The files are part of the program, so an unreadable
-// one is a programming mistake.
+// cuts are the sections of each room, before names are filled in.
+var cuts sync.Map
+
+// ParseFiles parses every .sql file of a room, once for all clients. The files are part of the
+// program, so an unreadable one is a programming mistake.
 func ParseFiles(files fs.FS, names Names, quote string) Sections {
-	all := make(Sections)
+	cut, _ := cuts.LoadOrStore(files, sync.OnceValue(func() []Section { return cutFiles(files) }))
+	return names.sections(cut.(func() []Section)(), quote)
+}
+
+func cutFiles(files fs.FS) (all []Section) {
 	paths, err := fs.Glob(files, "*.sql")
 	for _, path := range paths {
-		var text []byte
-		if text, err = fs.ReadFile(files, path); err != nil {
-			break
-		}
-		maps.Copy(all, ParseSections(string(text), names, quote))
+		text, failed := fs.ReadFile(files, path)
+		err = errors.Join(err, failed)
+		all = append(all, CutSections(string(text))...)
 	}
 	if err != nil || len(all) == 0 {
 		panic(fmt.Sprintf("dialect: %d sections: %v", len(all), err))
@@ -29,29 +34,19 @@ func ParseFiles(files fs.FS, names Names, quote string) Sections {
 	return all
 }
 
-// ParseSections splits the text of a .sql file at its "-- name:" lines, drops its comments, fills
-// in the names, and labels each statement with its section's name: the server shows and logs the
-// label.
+// ParseSections cuts the text of a .sql file into its statements, fills in the names, and labels
+// each with its section's name: the server shows and logs the label.
 func ParseSections(text string, names Names, quote string) Sections {
-	cut := cutOf(text)
+	return names.sections(CutSections(text), quote)
+}
+
+func (n Names) sections(cut []Section, quote string) Sections {
 	s := make(Sections, len(cut))
 	for _, c := range cut {
 		// Labeled last: Fill would put a table's name into the label.
-		s[c.Name] = LabelSection(c.Name, names.Fill(c.SQL, quote))
+		s[c.Name] = LabelSection(c.Name, n.fill(c.SQL, quote, c.blanks))
 	}
 	return s
-}
-
-// cuts are the sections of each text that was parsed, before names are filled in: the few files of
-// the program, which every client of every namespace needs.
-var cuts sync.Map
-
-func cutOf(text string) []Section {
-	if cut, ok := cuts.Load(text); ok {
-		return cut.([]Section)
-	}
-	cut, _ := cuts.LoadOrStore(text, CutSections(text))
-	return cut.([]Section)
 }
 
 // Texts has the sections of a dialect.
