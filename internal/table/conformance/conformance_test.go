@@ -41,8 +41,9 @@ func conforms(t *testing.T, strategy sqlstore.Strategy, kinds []testdb.Kind) {
 	}
 }
 
-// What needs no other set needs no other table.
+// What needs no other set needs no other table. Its Go code is that of TestConformance.
 func TestConformanceOfCoreAlone(t *testing.T) {
+	race.Skip(t)
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		err := schema.Uninstall(t.Context(), e.DB, e.Dialect)
@@ -66,6 +67,9 @@ func TestConformanceOfCoreAlone(t *testing.T) {
 func TestConformanceBehindPgBouncer(t *testing.T) {
 	t.Parallel()
 	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+		if race.Enabled != (strategy == sqlstore.Update) && !testdb.Whole() {
+			continue // one is for the race detector; the statements of the other are run without
+		}
 		t.Run(strategy.String(), func(t *testing.T) {
 			testdb.PgBouncer.DSN(t) // skips, before there are tables
 			direct := testdb.Kinds[1].Open(t)
