@@ -33,6 +33,14 @@ func Steal(t *testing.T, e *testdb.Env, key string) *rowlock.Lock {
 	return l
 }
 
+// Force has an operator take a key away, also from a transaction that fences it.
+func Force(t *testing.T, e *testdb.Env, key string) {
+	t.Helper()
+	if _, err := Open(t, e).ForceRelease(t.Context(), key, rowlock.Force{Reason: "a test"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Nothing is a transaction that only fences.
 func Nothing(context.Context, *sql.Tx) error { return nil }
 

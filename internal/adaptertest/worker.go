@@ -39,6 +39,7 @@ func Main(m *testing.M, work func(ctx context.Context, w *Worker) error) {
 
 // Worker is a process that takes one key again and again.
 type Worker struct {
+	Kind    string // of the database, as testdb names it
 	Locks   *rowlock.Client
 	DB      *sql.DB
 	Dialect dialect.Dialect
@@ -51,7 +52,7 @@ type Worker struct {
 func serve(kind, prefix, source string, work func(context.Context, *Worker) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	w := &Worker{in: bufio.NewScanner(os.Stdin), end: cancel}
+	w := &Worker{Kind: kind, in: bufio.NewScanner(os.Stdin), end: cancel}
 	for _, k := range testdb.Kinds {
 		if k.Name == kind {
 			w.env = &testdb.Env{Kind: k, Source: source, Dialect: k.New(dialect.Prefix(prefix))}

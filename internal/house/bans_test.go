@@ -188,6 +188,14 @@ var bans = []struct {
 	{"./promrowlock", "test helpers", nil, "it is part of the user's program"},
 	{"./adapters/gocron", "drivers", nil, "it is given a client, and speaks to no database"},
 	{"./adapters/gocron", "test helpers", nil, "it is part of the user's program"},
+	{"./adapters/certmagic", "drivers", nil, "it is given a client, and speaks to no database"},
+	{"./adapters/certmagic", "test helpers", nil, "it is part of the user's program"},
+	{"./adapters/goose", "drivers", nil, "it is given a client, and speaks to no database"},
+	{"./adapters/goose", "test helpers", []string{"testing"}, "it is part of the user's program; goose imports testing"},
+	{"./adapters/migrate", "drivers", nil, "it is given a client, and speaks to no database"},
+	{"./adapters/migrate", "test helpers", nil, "it is part of the user's program"},
+	{"./adapters/robfig", "drivers", nil, "it is given a client, and speaks to no database"},
+	{"./adapters/robfig", "test helpers", nil, "it is part of the user's program"},
 	{".", "./internal/measure", nil, "a lock needs no metrics"},
 	{
 		"./paxosbridge/internal/model", "anything else", nil,
@@ -238,7 +246,7 @@ var onlies = []struct {
 		"go.etcd.io/etcd", "the room of its cluster",
 		[]string{"./paxosbridge/etcd", "./internal/attack", "./examples", "./cmd"},
 	},
-	{"github.com/pressly/goose", "migrations are optional", []string{"./examples"}},
+	{"github.com/pressly/goose", "migrations are optional", []string{"./adapters/goose", "./examples"}},
 	{
 		"testing", "it is for tests; schema has its file system in memory",
 		[]string{

@@ -1,0 +1,104 @@
+package cronrowlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	cronrowlock "github.com/rowlockdb/rowlock/adapters/robfig"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/adaptertest"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+func wantIs(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("got %v, want %v", err, want)
+	}
+}
+
+// told is a Config that keeps what it is told.
+func told(cfg cronrowlock.Config) (_ cronrowlock.Config, skipped, failed *error) {
+	skipped, failed = new(error), new(error)
+	cfg.Skipped = func(_ string, err error) { *skipped = err }
+	cfg.Failed = func(_ string, err error) { *failed = err }
+	return cfg, skipped, failed
+}
+
+// A process that is late by its clock, or comes back from a pause, finds that the tick was run.
+func TestATickIsRunOnceByAllProcesses(t *testing.T) {
+	t.Parallel()
+	e := testdb.Kinds[0].Open(t)
+	runs := 0
+	for i := range 3 {
+		cfg, skipped, failed := told(cronrowlock.Config{Schedule: every(time.Hour)})
+		job, err := cronrowlock.New(adaptertest.Open(t, e), "report", func(context.Context) error {
+			runs++
+			return nil
+		}, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job.Run()
+		if was := errors.Is(*skipped, rowlock.ErrHeld); was != (i > 0) || *failed != nil {
+			t.Errorf("process %d: skipped %v, failed %v", i, *skipped, *failed)
+		}
+	}
+	if runs != 1 {
+		t.Errorf("%d runs, want 1", runs)
+	}
+}
+
+func TestALostLockEndsItsJob(t *testing.T) {
+	t.Parallel()
+	e := testdb.Kinds[0].Open(t)
+	cfg, _, failed := told(cronrowlock.Config{MinHold: time.Minute})
+	job, err := cronrowlock.New(adaptertest.Open(t, e), "report", func(ctx context.Context) error {
+		l, _ := rowlock.FromContext(ctx)
+		adaptertest.Steal(t, e, l.Key())
+		<-ctx.Done()
+		wantIs(t, l.DoTx(t.Context(), adaptertest.Nothing), rowlock.ErrFenced)
+		return nil
+	}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Run()
+	wantIs(t, *failed, rowlock.ErrLost)
+}
+
+func TestAJobThatPanicsLeavesNoLockBehind(t *testing.T) {
+	t.Parallel()
+	e := testdb.Kinds[0].Open(t)
+	panics := cron.FuncJob(func() { panic("on purpose") })
+	wrapped := cronrowlock.Wrapper(adaptertest.Open(t, e), "report", cronrowlock.Config{MinHold: time.Nanosecond})
+	cron.NewChain(cron.Recover(cron.DiscardLogger), wrapped).Then(panics).Run()
+	l, err := adaptertest.Open(t, e).TryLock(t.Context(), "report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAJobThatCannotKeepItsPromiseIsRefused(t *testing.T) {
+	t.Parallel()
+	locks := adaptertest.Open(t, testdb.Kinds[0].Open(t))
+	run := func(context.Context) error { return nil }
+	both := cronrowlock.Config{Schedule: every(time.Hour), MinHold: time.Minute}
+	for _, refused := range []func() (*cronrowlock.Job, error){
+		func() (*cronrowlock.Job, error) { return cronrowlock.New(locks, "k", run, cronrowlock.Config{}) },
+		func() (*cronrowlock.Job, error) { return cronrowlock.New(locks, "k", run, both) },
+		func() (*cronrowlock.Job, error) { return cronrowlock.New(locks, "k", nil, both) },
+		func() (*cronrowlock.Job, error) { return cronrowlock.New(nil, "k", run, both) },
+	} {
+		_, err := refused()
+		wantIs(t, err, rowlock.ErrConfig)
+	}
+}
