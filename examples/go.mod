@@ -4,18 +4,26 @@ go 1.26.0
 
 replace github.com/rowlockdb/rowlock => ..
 
+replace github.com/rowlockdb/rowlock/adapters/gocron => ../adapters/gocron
+
+replace github.com/rowlockdb/rowlock/adapters/robfig => ../adapters/robfig
+
 replace github.com/rowlockdb/rowlock/paxosbridge/etcd => ../paxosbridge/etcd
 
 require (
 	github.com/adhocore/gronx v1.20.4
 	github.com/cenkalti/backoff/v5 v5.0.3
+	github.com/go-co-op/gocron/v2 v2.21.2
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/jmoiron/sqlx v1.4.0
 	github.com/mattn/go-isatty v0.0.24
 	github.com/pressly/goose/v3 v3.29.0
 	github.com/prometheus/client_golang v1.23.2
+	github.com/robfig/cron/v3 v3.0.1
 	github.com/rowlockdb/rowlock v0.0.0-00010101000000-000000000000
+	github.com/rowlockdb/rowlock/adapters/gocron v0.0.0-00010101000000-000000000000
+	github.com/rowlockdb/rowlock/adapters/robfig v0.0.0-00010101000000-000000000000
 	github.com/rowlockdb/rowlock/paxosbridge/etcd v0.0.0-00010101000000-000000000000
 	github.com/schollz/progressbar/v3 v3.19.1
 	go.etcd.io/etcd/client/v3 v3.7.3
