@@ -16,6 +16,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
@@ -72,40 +73,42 @@ func serve(kind, prefix, source string, work func(context.Context, *Worker) erro
 	return work(ctx, w)
 }
 
-// Section is what the key protects. It waits in the middle for the test, and counts in a fenced
-// transaction.
+// Section is what the key protects. It reads a number, waits for the test, and writes the next one in
+// a fenced transaction: a process that was beside it would write the same.
 func (w *Worker) Section(ctx context.Context, l *rowlock.Lock) error {
 	if l == nil {
 		w.say("failed", "no lock reaches the section")
 		return rowlock.ErrLost
+	}
+	n := 0
+	last := `SELECT coalesce(max(n), 0) FROM ` + w.counter()
+	if err := w.DB.QueryRowContext(ctx, last).Scan(&n); err != nil {
+		return err
 	}
 	w.say("in", l.Token().String())
 	if !w.in.Scan() {
 		w.end()
 		return errors.New("the test has ended")
 	}
-	n, err := w.count(ctx, l)
-	if err != nil {
+	err := w.write(ctx, l, n+1)
+	switch {
+	case err == nil:
+		w.say("out", strconv.Itoa(n+1))
+	case oneline.Is(err, rowlock.ErrFenced, rowlock.ErrLost, rowlock.ErrBusy, rowlock.ErrUnknown):
 		w.say("refused", err.Error())
-		return err
+	default:
+		w.say("failed", err.Error())
 	}
-	w.say("out", strconv.Itoa(n))
-	return nil
+	return err
 }
 
-// count writes the next number, with the token under which it was written.
-func (w *Worker) count(ctx context.Context, l *rowlock.Lock) (n int, err error) {
-	err = l.DoTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		last := `SELECT coalesce(max(n), 0) FROM ` + w.counter()
-		if err := tx.QueryRowContext(ctx, last).Scan(&n); err != nil {
-			return err
-		}
-		n++
+// write writes a number, with the token under which it is written.
+func (w *Worker) write(ctx context.Context, l *rowlock.Lock, n int) error {
+	return l.DoTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, w.env.SQL(`INSERT INTO `+w.counter()+` (n, token, by_process) VALUES (?, ?, ?)`),
 			n, int64(l.Token()), os.Getpid())
 		return err
 	})
-	return n, err
 }
 
 func (w *Worker) counter() string { return counter(w.env) }
