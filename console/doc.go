@@ -19,9 +19,8 @@
 //
 // # What it shows to whom
 //
-// Nothing is shown before Options.Authorize has named the viewer. Keys and notes are bytes that
-// any program may choose: they are escaped, and shown as package keytext of this module writes
-// them.
+// Nothing is shown before Options.Authorize has named the viewer. Keys and notes are bytes that any
+// program may choose: they are escaped, and shown as package keytext of this module writes them.
 //
 // Pages load nothing from elsewhere, run no inline script, cannot be framed, and are not stored by
 // browsers or proxies. At most Options.Streams pages refresh themselves at a time, and

@@ -17,8 +17,7 @@
 // says so: a test of a TTL of thirty seconds takes no time at all.
 //
 // [Store.Expire] ends a lease early, so that a test can see what its program does when a lock is
-// lost. [Store.DropHints] loses notifications, so that a test can see that its program needs
-// none.
+// lost. [Store.DropHints] loses notifications, so that a test can see that its program needs none.
 //
 // # What it does not do
 //
@@ -33,7 +32,6 @@
 //
 // # The name
 //
-// The package is no leasetest beside locktest, because it tests nothing: it is a store. It
-// imports neither package testing nor a driver, so that a demonstration or a fake server can use
-// it too.
+// The package is no leasetest beside locktest, because it tests nothing: it is a store. It imports
+// neither package testing nor a driver, so that a demonstration or a fake server can use it too.
 package memstore

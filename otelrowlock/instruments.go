@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/measure"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 )
 
 // instruments are what hooks record.

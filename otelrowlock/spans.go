@@ -4,12 +4,11 @@ import (
 	"context"
 	"time"
 
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/measure"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/internal/measure"
 )
 
 // acquired records the wait, which is over, and begins the hold.

@@ -6,14 +6,13 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/measure"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
-
-	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/internal/measure"
 )
 
 // scope is the instrumentation's name.

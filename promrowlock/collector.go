@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/measure"
 )

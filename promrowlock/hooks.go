@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/measure"
 	"github.com/rowlockdb/rowlock/lease"

@@ -85,8 +85,7 @@ func (e listener) listenOn(ctx context.Context, c any) error {
 
 func (e listener) listen(ctx context.Context, conn *pgx.Conn) error {
 	listen := `LISTEN ` + pgx.Identifier{e.channel}.Sanitize()
-	// A channel of its own, because every message for one process would otherwise wake all of
-	// them.
+	// A channel of its own, because every message for one process would otherwise wake all of them.
 	if !e.process.IsZero() {
 		listen += `; LISTEN ` + pgx.Identifier{ownChannel(e.channel, e.process)}.Sanitize()
 	}

@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -41,6 +43,31 @@ func checkMode(c *pgx.Conn) error {
 	return nil
 }
 
+// checkPgpool refuses Pgpool-II, which alone knows pool_version, and only by the simple protocol.
+// If the server sees the port that this connection has, nothing is between. Else the question costs
+// an error, which a transaction survives by a savepoint: another connection may be one too many for
+// a pooler.
+func checkPgpool(ctx context.Context, c *pgx.Conn) error {
+	port, err := answer(ctx, c.PgConn(), `SELECT inet_client_port()`)
+	if err != nil || strings.HasSuffix(fmt.Sprint(c.PgConn().Conn().LocalAddr()), ":"+port) {
+		return err
+	}
+	within := c.PgConn().TxStatus() == 'T'
+	if within {
+		err = ask(ctx, c, `SAVEPOINT pgpool`)
+	}
+	version, unknown := answer(ctx, c.PgConn(), `SHOW pool_version`)
+	if unknown == nil {
+		return fmt.Errorf("%w: this pool leads through Pgpool-II %s, which may have a standby or a cache "+
+			"answer what rowlock reads, and write to several servers: give Open a pool that goes to the "+
+			"primary directly, or through PgBouncer", lease.ErrTopology, version)
+	}
+	if within {
+		err = cmp.Or(err, ask(ctx, c, `ROLLBACK TO pgpool`))
+	}
+	return err
+}
+
 // checkOwn refuses a connection that shares its session of the server with others, if that can be
 // seen, before it makes any setting that they would get. A pooler tells each client a process id
 // that is not the server's. Whether it also keeps a session for each client shows when two
@@ -76,10 +103,14 @@ func checkOwn(ctx context.Context, c *pgx.Conn) error {
 	return nil
 }
 
-// sessionOf asks for the id of the server's process, by the simple protocol, which prepares
-// nothing.
+// sessionOf asks for the id of the server's process.
 func sessionOf(ctx context.Context, c *pgconn.PgConn) (string, error) {
-	res, err := c.Exec(ctx, `SELECT pg_backend_pid()`).ReadAll()
+	return answer(ctx, c, `SELECT pg_backend_pid()`)
+}
+
+// answer is the one value of a query, by the simple protocol, which prepares nothing.
+func answer(ctx context.Context, c *pgconn.PgConn, query string) (string, error) {
+	res, err := c.Exec(ctx, query).ReadAll()
 	if err != nil {
 		return "", err
 	}

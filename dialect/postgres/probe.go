@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,9 +22,9 @@ func (d *database) Server(ctx context.Context, conn *sql.Conn) (sqlstore.Facts, 
 	}
 	err := withPgx(conn, func(c *pgx.Conn) error {
 		if d.settings.Pooled {
-			return checkMode(c)
+			return cmp.Or(checkPgpool(ctx, c), checkMode(c))
 		}
-		return checkOwn(ctx, c)
+		return cmp.Or(checkPgpool(ctx, c), checkOwn(ctx, c))
 	})
 	if err != nil {
 		return sqlstore.Facts{}, err

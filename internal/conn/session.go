@@ -170,8 +170,7 @@ func (s *Session) Discard() {
 			s.HangUp(c)
 		}
 		for _, st := range s.stmts {
-			// A server forgets them with the connection, and closing each would cost a
-			// round trip.
+			// A server forgets them with the connection, and closing each would cost a round trip.
 			if s.Local {
 				_ = st.Close()
 			}

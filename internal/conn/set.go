@@ -38,8 +38,7 @@ type Config[T any] struct {
 	DB DB
 	// Conns is how many connections to keep at most; at least 1.
 	Conns int
-	// Timeout bounds one statement, or one short transaction. After it the connection is
-	// dropped.
+	// Timeout bounds one statement, or one short transaction. After it the connection is dropped.
 	Timeout time.Duration
 	// Setup makes the settings of a new session.
 	Setup func(context.Context, *Session) error

@@ -76,8 +76,7 @@ type Applied struct {
 	Outcome Outcome
 	// Token is the row's, if the change was made.
 	Token lease.Token
-	// Awaited says that another process waits for the key that was released; see
-	// lease.Released.
+	// Awaited says that another process waits for the key that was released; see lease.Released.
 	Awaited bool
 	// Looked says that Awaited is known.
 	Looked bool

@@ -19,8 +19,7 @@ type RowLocks interface {
 	AtOnce() int
 	// TryRows is LockRows without waiting: it leaves out rows that are locked.
 	TryRows(table, column string, n int) string
-	// Skipping returns a SELECT as one that locks its rows, and leaves out those that are
-	// locked.
+	// Skipping returns a SELECT as one that locks its rows, and leaves out those that are locked.
 	Skipping(query string) string
 	// Patience has the statements of tx wait for locks for at most wait, until restore puts the
 	// previous limit back. restore is nil if there is nothing to restore.

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/pace"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/schema"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) bench() *cobra.Command {

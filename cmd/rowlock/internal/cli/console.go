@@ -8,14 +8,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/door"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/console"
 	"github.com/rowlockdb/rowlock/doctor"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) console() *cobra.Command {

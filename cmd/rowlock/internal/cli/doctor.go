@@ -6,10 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/doctor"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) doctor() *cobra.Command {

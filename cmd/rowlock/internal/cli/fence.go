@@ -6,13 +6,12 @@ import (
 	"os"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/fencesql"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/spf13/cobra"
 )
 
 // claim is the lock that a script holds, as text.

@@ -11,10 +11,9 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/supervise"
+	"github.com/spf13/cobra"
 )
 
 //go:embed help.txt

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) migrate() *cobra.Command {

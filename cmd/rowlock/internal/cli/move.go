@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/cluster"
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/paxosbridge"
+	"github.com/spf13/cobra"
 )
 
 // moving is what move and recall are told.

@@ -6,10 +6,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
+	"github.com/spf13/cobra"
 )
 
 // program is what the commands share.

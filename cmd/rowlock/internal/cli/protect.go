@@ -6,11 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/schema"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) protect() *cobra.Command {

@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/spf13/cobra"
 )
 
 // runFlags are those of run.

@@ -5,14 +5,13 @@ import (
 	"os"
 	"time"
 
-	"github.com/spf13/cobra"
-	"golang.org/x/term"
-
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/scan"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/top"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/waitlist"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // screenful is how many held keys top reads: more than a person scrolls through.

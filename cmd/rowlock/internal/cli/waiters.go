@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/scan"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
@@ -17,6 +15,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) waiters() *cobra.Command {

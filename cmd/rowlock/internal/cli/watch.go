@@ -6,12 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) watch() *cobra.Command {

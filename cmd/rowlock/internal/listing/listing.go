@@ -19,9 +19,8 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
-	"golang.org/x/term"
-
 	"github.com/rowlockdb/rowlock/lease"
+	"golang.org/x/term"
 )
 
 // Output is where listings go.
