@@ -69,9 +69,7 @@ func (c *Client) check(ctx context.Context, got *call, opts []Option) error {
 }
 
 // show is what a waiting call tells its position to.
-func (c *Client) show(
-	ctx context.Context, onWait func(Waiting),
-) func(string, queue.Position) {
+func (c *Client) show(ctx context.Context, onWait func(Waiting)) func(string, queue.Position) {
 	hook := c.cfg.Hooks.Waiting
 	return func(key string, p queue.Position) {
 		if hook != nil {

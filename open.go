@@ -46,9 +46,7 @@ func OpenTable(db DB, d dialect.Dialect, cfg *Config) (Table, error) {
 }
 
 // OpenTableContext is OpenTable bounded by ctx, as OpenContext is.
-func OpenTableContext(
-	ctx context.Context, db DB, d dialect.Dialect, cfg *Config,
-) (Table, error) {
+func OpenTableContext(ctx context.Context, db DB, d dialect.Dialect, cfg *Config) (Table, error) {
 	full, err := complete("rowlock.OpenTable", db, d, cfg)
 	if err != nil {
 		return nil, err
@@ -71,9 +69,7 @@ func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 
 // OpenContext is Open, and returns the error of ctx if ctx ends before the client is open. Without
 // a deadline in ctx it takes 15 s at most. The client goes on after ctx has ended; Close ends it.
-func OpenContext(
-	ctx context.Context, db DB, d dialect.Dialect, cfg *Config,
-) (*Client, error) {
+func OpenContext(ctx context.Context, db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	full, err := complete("rowlock.Open", db, d, cfg)
 	if err != nil {
 		return nil, err

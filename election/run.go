@@ -47,9 +47,7 @@ func Key(name string) string { return "election/" + name }
 //
 // A candidate that waits costs nothing but the share of its client's poll. One that leads costs its
 // renewals, which are sent with those of the client's other locks.
-func Run(
-	ctx context.Context, locks *rowlock.Client, name string, lead Lead, opts ...Option,
-) error {
+func Run(ctx context.Context, locks *rowlock.Client, name string, lead Lead, opts ...Option) error {
 	c, err := newCandidate(ctx, locks, name, lead, opts)
 	if err != nil {
 		return err

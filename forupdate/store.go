@@ -61,9 +61,7 @@ func New(db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 
 // NewContext is New, and returns the error of ctx if ctx ends before the store is open. Without a
 // deadline in ctx it takes 15 s at most. The store goes on after ctx has ended; Close ends it.
-func NewContext(
-	ctx context.Context, db DB, d dialect.Dialect, opts ...Option,
-) (*Store, error) {
+func NewContext(ctx context.Context, db DB, d dialect.Dialect, opts ...Option) (*Store, error) {
 	of, o, err := makeOptions(db, d, opts)
 	if err != nil {
 		return nil, err

@@ -90,9 +90,7 @@ func (s *Store) shareLocked(now time.Time, q lease.AcquireRequest) lease.Acquire
 }
 
 // Downgrade makes leases reader groups of one. See [lease.Sharer].
-func (s *Store) Downgrade(
-	ctx context.Context, reqs []lease.RenewRequest,
-) ([]lease.Renewed, error) {
+func (s *Store) Downgrade(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	return each(ctx, s, reqs, s.downgradeLocked)
 }
 

@@ -3,13 +3,14 @@ package main
 // locked is said of an expired key whose row a session has locked.
 var locked = []saying{
 	{"ls --all", "(expired)", "(free)", ""},
-	{"show k", "its row is still locked: session |release 'k' --force --evict", "held|free", ""},
+	{"show k", "its row is still locked: session |release 'k' --force --evict", "held|free", servers},
+	{"show k", "free, unless a transaction still has its row locked", "held|next caller", "sqlite"},
 	{"console key?k=k", "unless a transaction still has its row locked", "<dd>held|<dd>free", ""},
 }
 
 // ofRows are of the key's row.
 var ofRows = []situation{
-	{"a holder is stopped in a fenced transaction, and its lease has expired", (*stage).stopped, servers, join(locked, []saying{
+	{"a holder is stopped in a fenced transaction, and its lease has expired", (*stage).stopped, "", join(locked, []saying{
 		{"ls --all", "{process}", "", ""},
 		{"doctor", "could not renew", "", ""},
 	}, noWaiter, noCycle)},
@@ -28,19 +29,19 @@ var ofRows = []situation{
 		{"doctor", "", "have run out", ""},
 		{"metrics", "rowlock_session_evicted_total 1|rowlock_session_eviction_failed_total 0", "", ""},
 	}, noCycle)}, // a process counts as a waiter for a while after its last call
-	{"a transaction that is not rowlock's has an expired key's row", (*stage).lockedByAnother, servers, join(locked, noWaiter, noCycle)},
+	{"a transaction that is not rowlock's has an expired key's row", (*stage).lockedByAnother, "", join(locked, noWaiter, noCycle)},
 	{"a prepared transaction has an expired key's row", (*stage).prepared, servers, join([]saying{
 		{"ls --all", "(expired)", "(free)", ""},
 		{"show k", "its row is still locked: it is prepared, and no session has it|{process}", "held|free|--evict", ""},
 		{"console key?k=k", "unless a transaction still has its row locked", "<dd>held|<dd>free", ""},
 	}, noWaiter, noCycle)},
-	{"a transaction has unlocked the key, and is not committed", (*stage).unlocking, servers, join([]saying{
+	{"a transaction has unlocked the key, and is not committed", (*stage).unlocking, "", join([]saying{
 		{"ls", "web-1", "(free)|(expired)", ""},
 		{"show k", "state    held|web-1", "free|expired", ""},
 		{"console key?k=k", "<dd>held</dd>|web-1", "free|expired", ""},
 		{"doctor", "", "have run out", ""},
 	}, noWaiter, noCycle)},
-	{"a commit has handed the key over", (*stage).handedOver, servers, join([]saying{
+	{"a commit has handed the key over", (*stage).handedOver, "", join([]saying{
 		{"ls", "the second", "the first|(free)|(expired)", ""},
 		{"show k", "state    held|the second", "the first|free|expired", ""},
 		{"console key?k=k", "<dd>held</dd>|the second", "the first|free|expired", ""},

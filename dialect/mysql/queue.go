@@ -108,9 +108,7 @@ func (d *database) redeem(
 // Pass finds the head of the queue and gives it the row. It frees the row if the queue is empty, or
 // the head has left meanwhile, or the tokens have run out: the next head of the queue then claims
 // it.
-func (d *database) Pass(ctx context.Context, s *conn.Session, l lease.Lease) (
-	lease.Passed, error,
-) {
+func (d *database) Pass(ctx context.Context, s *conn.Session, l lease.Lease) (lease.Passed, error) {
 	head, err := d.head(ctx, s, l.Key, l.Owner)
 	if err != nil {
 		return lease.Passed{}, err

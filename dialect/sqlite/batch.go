@@ -82,9 +82,7 @@ func (d *database) ApplyWithin(
 }
 
 // checkLimit runs in a transaction that has written, so that no other can change the limit.
-func (d *database) checkLimit(
-	ctx context.Context, s *conn.Session, within *sqlstore.Within,
-) error {
+func (d *database) checkLimit(ctx context.Context, s *conn.Session, within *sqlstore.Within) error {
 	var one int64
 	err := s.QueryRow(ctx, d.Text("limit-check"), []any{[]byte(within.Name), within.Generation}, &one)
 	if errors.Is(err, sql.ErrNoRows) {

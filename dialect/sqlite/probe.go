@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -24,9 +25,13 @@ func (d *database) Server(ctx context.Context, conn *sql.Conn) (f sqlstore.Facts
 	if err = cmp.Or(err, checkName(path)); err != nil {
 		return f, err
 	}
-	for _, check := range []func(context.Context, *sql.Conn, string) ([]string, error){
+	checks := []func(context.Context, *sql.Conn, string) ([]string, error){
 		onlyQueries, writable, locks, waits, journal, deferred,
-	} {
+	}
+	if adapter.IsReading(ctx) {
+		checks = checks[3:] // the first ones write, and wait for a transaction that does
+	}
+	for _, check := range checks {
 		warnings, err := check(ctx, conn, path)
 		if err != nil {
 			return f, err

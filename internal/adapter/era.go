@@ -34,3 +34,14 @@ func ReadNewest(ctx context.Context) context.Context {
 
 // ReadsNewest reports whether ctx is one of ReadNewest.
 func ReadsNewest(ctx context.Context) bool { return ctx.Value(newest{}) != nil }
+
+type reading struct{}
+
+// Reading has a store that is opened with ctx read, and nothing else: the opening writes nothing,
+// so that it waits for no transaction that has a SQLite file, and the store can grant nothing.
+func Reading(ctx context.Context) context.Context {
+	return context.WithValue(ctx, reading{}, true)
+}
+
+// IsReading reports whether ctx is one of Reading.
+func IsReading(ctx context.Context) bool { return ctx.Value(reading{}) != nil }

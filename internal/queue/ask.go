@@ -82,9 +82,7 @@ func (a *Asker) Ask(ctx context.Context, c *Call, reqs []lease.AcquireRequest) (
 	return Grants{}, err
 }
 
-func (a *Asker) send(
-	ctx context.Context, c *Call, reqs []lease.AcquireRequest,
-) []lease.Acquired {
+func (a *Asker) send(ctx context.Context, c *Call, reqs []lease.AcquireRequest) []lease.Acquired {
 	switch {
 	case c.Within != nil:
 		return a.Store.AcquireWithin(ctx, *c.Within, reqs, c.N)

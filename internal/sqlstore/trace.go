@@ -53,9 +53,7 @@ func traceRow(e *lease.TraceEvent, now time.Time) TraceRow {
 }
 
 // WriteTrace adds events, all or none.
-func WriteTrace(
-	ctx context.Context, s *conn.Session, d Traces, events []lease.TraceEvent,
-) error {
+func WriteTrace(ctx context.Context, s *conn.Session, d Traces, events []lease.TraceEvent) error {
 	rows := make([]TraceRow, len(events))
 	now := time.Now() // the last moment before they are sent, and one for all: they keep their order
 	for i := range events {

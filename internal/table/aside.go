@@ -27,9 +27,7 @@ type aside struct {
 	mute time.Duration // how long nothing is sent after a failure
 }
 
-func (a *aside) open(
-	pool sqlstore.Pool, setup func(context.Context, *conn.Session) error,
-) {
+func (a *aside) open(pool sqlstore.Pool, setup func(context.Context, *conn.Session) error) {
 	a.pool, a.setup, a.turn = pool, setup, make(chan struct{}, 1)
 }
 

@@ -12,9 +12,7 @@ import (
 
 // applyTogether runs releases, hand-overs and acquires. Keys without a row take a second statement,
 // or the first one, by strategy.
-func (e *engine) applyTogether(ctx context.Context, session *conn.Session, ops []*op) (
-	err error,
-) {
+func (e *engine) applyTogether(ctx context.Context, session *conn.Session, ops []*op) (err error) {
 	session.Process, session.Channel = e.process.alone(), e.channel
 	type step = func(context.Context, *conn.Session, []*op) ([]*op, error)
 	steps := []step{e.apply, e.create}

@@ -143,9 +143,7 @@ func (s *Store) applyWithin(
 }
 
 // below returns the changes of slots below bound, and their places.
-func below(l lease.Limit, bound int, changes []sqlstore.Change) (
-	at []int, some []sqlstore.Change,
-) {
+func below(l lease.Limit, bound int, changes []sqlstore.Change) (at []int, some []sqlstore.Change) {
 	for i := range changes {
 		if slot, _ := l.Index(changes[i].From.Key); slot < bound {
 			at, some = append(at, i), append(some, changes[i])

@@ -49,9 +49,7 @@ func memberOrder(a, b lease.RenewRequest) int {
 		slices.Compare(a.Owner[:], b.Owner[:]))
 }
 
-func answers(
-	reqs []lease.RenewRequest, found map[id]member, uncertain bool, err error,
-) []member {
+func answers(reqs []lease.RenewRequest, found map[id]member, uncertain bool, err error) []member {
 	out := make([]member, len(reqs))
 	for i, r := range reqs {
 		out[i] = found[id{r.Key, r.Owner}].told(uncertain, err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/oneline"
@@ -95,10 +96,13 @@ func (s *Store) start(ctx context.Context, db conn.DB, o Options) (err error) {
 			s.eras.Close()
 		}
 	}()
+	setup := s.eras.After(s.sync.after(s.setup))
+	if adapter.IsReading(ctx) {
+		setup = s.setup // a session that has learned no era can send no statement that grants
+	}
 	s.connections, err = conn.Open(ctx, conn.Config[call]{
 		DB: db, Conns: o.Connections, Timeout: o.Timeout, Idle: o.Idle,
-		Setup: s.eras.After(s.sync.after(s.setup)),
-		Good:  s.good, Together: s.runTogether,
+		Setup: setup, Good: s.good, Together: s.runTogether,
 		Merge: mostMerged, Gather: s.gather(), ReadOnly: s.misleads,
 	})
 	if cause := errors.Unwrap(err); s.sync != nil && sqlstore.IsRefusal(cause) {
@@ -107,6 +111,9 @@ func (s *Store) start(ctx context.Context, db conn.DB, o Options) (err error) {
 	if err != nil {
 		err = s.explain("connect", "", conn.NotSent{Err: err})
 		return sqlstore.ExplainPrivilege(ctx, db, s.d, err)
+	}
+	if adapter.IsReading(ctx) {
+		return nil
 	}
 	// A busy database is not a refusal: many processes may open it at this moment.
 	for err = s.rehearse(ctx, o); errors.Is(err, lease.ErrBusy) &&

@@ -55,9 +55,7 @@ func (s *Store) share(ctx context.Context, note string, reqs []lease.RenewReques
 
 // rejoin answers live members that ask again while an intent refuses new ones. It renews them, so
 // that the answer is that of a statement that has written the member's row.
-func (s *Store) rejoin(
-	ctx context.Context, again, reqs []lease.RenewRequest, out []member,
-) {
+func (s *Store) rejoin(ctx context.Context, again, reqs []lease.RenewRequest, out []member) {
 	slices.SortFunc(again, memberOrder)
 	found, uncertain, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", again[0].Key},
 		func(ctx context.Context, session *conn.Session) (map[id]member, error) {

@@ -137,9 +137,7 @@ func (s *Store) endGroups(
 }
 
 // Downgrade makes leases reader groups of one, one after another.
-func (s *Store) Downgrade(
-	ctx context.Context, reqs []lease.RenewRequest,
-) ([]lease.Renewed, error) {
+func (s *Store) Downgrade(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	if err := s.shares(); err != nil {
 		return nil, err
 	}

@@ -146,9 +146,7 @@ type tried struct {
 }
 
 // once tries with a part of the time.
-func (c *Cluster) once(
-	ctx context.Context, n int, try func(ctx context.Context) error,
-) tried {
+func (c *Cluster) once(ctx context.Context, n int, try func(ctx context.Context) error) tried {
 	var sent bool
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, left{}, &sent), share(c.timeout, n))
 	defer cancel()
@@ -157,9 +155,7 @@ func (c *Cluster) once(
 }
 
 // explain is the error after the last try.
-func (c *Cluster) explain(
-	ctx context.Context, verb, key string, last tried, uncertain bool,
-) error {
+func (c *Cluster) explain(ctx context.Context, verb, key string, last tried, uncertain bool) error {
 	err := last.err
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = oneline.Join(err, ctx.Err())

@@ -13,6 +13,7 @@ import (
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/console"
 	"github.com/rowlockdb/rowlock/doctor"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/spf13/cobra"
 )
@@ -47,7 +48,11 @@ keys from their holders, as rowlock release --force does; the record has the nam
 const streams = 500
 
 func (p *program) serve(ctx context.Context, listen, by string, write bool) error {
-	t, client, end, err := p.client(ctx, func(c *rowlock.Config) { c.Reaper.Off = true })
+	opening := ctx
+	if !write {
+		opening = adapter.Reading(ctx)
+	}
+	t, client, end, err := p.client(opening, func(c *rowlock.Config) { c.Reaper.Off = true })
 	if err != nil {
 		return err
 	}

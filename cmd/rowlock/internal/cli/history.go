@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/spf13/cobra"
@@ -46,7 +47,7 @@ func (p *program) listHistory(ctx context.Context, text, prefix string, limit in
 	if f.Prefix, err = keytext.Prefix(prefix); err != nil {
 		return err
 	}
-	_, client, end, err := p.client(ctx, func(cfg *rowlock.Config) { cfg.Reaper.Off = true })
+	_, client, end, err := p.client(adapter.Reading(ctx), func(cfg *rowlock.Config) { cfg.Reaper.Off = true })
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/scan"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/spf13/cobra"
@@ -52,7 +53,7 @@ func (p *program) list(ctx context.Context, prefix, after string, limit int, all
 	if limit < 0 {
 		return usage("--limit %d is negative: write 0 for all keys", limit)
 	}
-	t, store, end, err := p.table(ctx)
+	t, store, end, err := p.table(adapter.Reading(ctx))
 	if err != nil {
 		return err
 	}

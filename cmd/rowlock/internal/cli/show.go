@@ -30,7 +30,7 @@ func (p *program) showKey(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	t, table, end, err := p.table(ctx)
+	t, table, end, err := p.table(adapter.Reading(ctx))
 	if err != nil {
 		return err
 	}

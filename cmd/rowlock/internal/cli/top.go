@@ -8,6 +8,7 @@ import (
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/scan"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/top"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/waitlist"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/spf13/cobra"
@@ -47,7 +48,7 @@ func (p *program) screen(ctx context.Context, prefix string, every time.Duration
 	if !term.IsTerminal(int(os.Stdout.Fd())) {
 		return usage("top needs a terminal: in a pipe, use `rowlock ls -o json` or `rowlock watch`")
 	}
-	t, table, end, err := p.table(ctx)
+	t, table, end, err := p.table(adapter.Reading(ctx))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/scan"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/waitlist"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -87,7 +88,7 @@ func (p *program) waitersOf(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	t, _, end, err := p.table(ctx)
+	t, _, end, err := p.table(adapter.Reading(ctx))
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (p *program) waitedKeys(ctx context.Context, after string, limit int) error
 	if limit < 1 {
 		return usage("--limit %d must be at least 1", limit)
 	}
-	t, table, end, err := p.table(ctx)
+	t, table, end, err := p.table(adapter.Reading(ctx))
 	if err != nil {
 		return err
 	}
