@@ -33,8 +33,8 @@ var ofWaits = []situation{
 	{"calls wait for each other", (*stage).deadlock, "", []saying{
 		{"show k", "state    held|web-1", "free|expired", ""},
 		{"waiters k", "web-2", "no waiters", ""},
-		{"doctor", "2 calls have waited for each other|rowlock release --force --reason deadlock", "perhaps|no calls wait", ""},
-		{"console cycles", "Cycle of 2|web-1|web-2", "Suspicion|No callers", ""},
+		{"doctor", "2 calls have waited for each other|rowlock release --force --reason deadlock", "no calls wait", ""},
+		{"console cycles", "Cycle of 2|web-1|web-2", "No callers", ""},
 	}},
 	{"one of such calls was ended", (*stage).deadlockEnded, "", join([]saying{
 		{"show k", "state    held", "free|expired", ""},

@@ -31,6 +31,10 @@ func TestTheConsoleFitsAScreen(t *testing.T) {
 	w.becomes(`document.getElementById("status").textContent === "Live"`)
 	w.picture("held", 1200, 640)
 	w.is(`document.getElementById("live").scrollWidth <= document.getElementById("live").clientWidth`)
+	for _, shown := range []string{"!", ""} {
+		w.does(chromedp.KeyEvent("?"))
+		w.becomes(shown + `document.getElementById("keys").hidden`)
+	}
 	w.does(chromedp.KeyEvent("/"))
 	w.is(`document.activeElement.id === "prefix"`)
 	w.does(chromedp.Navigate(w.base() + "key?k=shop/orders/1042"))

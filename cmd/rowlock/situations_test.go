@@ -48,7 +48,7 @@ func fences(c *servertest.Worker) error {
 // child is another process that holds the key.
 func (s *stage) child(job string) *servertest.Child {
 	s.Helper()
-	c := s.scene.Child(job, "", 0)
+	c := s.scene.Child(job, "", servertest.LongTTL)
 	s.process = strconv.Itoa(c.Cmd.Process.Pid)
 	c.Send("k")
 	c.Expect("held")
@@ -102,7 +102,7 @@ func (s *stage) shared() {
 
 func (s *stage) tooLong() {
 	c := s.metered("web-1")
-	l := s.scene.Take(c, "k", rowlock.MaxHold(100*time.Millisecond))
+	l := s.scene.Take(c, "k", rowlock.MaxHold(100*time.Millisecond), rowlock.TTL(servertest.LongTTL))
 	<-l.Context().Done()
 	eventually(s.T, "the metric", func() bool { return strings.Contains(s.metrics(), `{error_type="max_hold"} 1`) })
 }

@@ -23,7 +23,7 @@ const patient = time.Second
 // until waits until a tool says something.
 func (s *stage) until(tool, says string) {
 	s.Helper()
-	eventually(s.T, says, func() bool { return strings.Contains(s.tool(tool), says) })
+	s.scene.Eventually(says, func() bool { return strings.Contains(s.tool(tool), says) })
 }
 
 // aside has a call wait until the test ends. Its error is read by then.

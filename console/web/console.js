@@ -179,10 +179,15 @@ if (form) {
 
 const search = document.getElementById("prefix");
 if (matchMedia("(hover: hover)").matches) search.placeholder += " (press /)";
+const keys = {
+  "/": () => search.focus(),
+  p: () => pause.hidden || pause.click(),
+  "?": () => (document.getElementById("keys").hidden = !document.getElementById("keys").hidden),
+};
 addEventListener("keydown", (e) => {
-  if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || e.target.tagName === "INPUT") return;
+  if (!Object.hasOwn(keys, e.key) || e.ctrlKey || e.metaKey || e.altKey || e.target.tagName === "INPUT") return;
   e.preventDefault();
-  search.focus();
+  keys[e.key]();
 });
 pause.hidden = !live.dataset.events;
 pause.addEventListener("click", () => {

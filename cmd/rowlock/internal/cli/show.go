@@ -77,7 +77,8 @@ func whoLocks(ctx context.Context, table lease.Store, r lease.Record) string {
 	}
 	locked := "its row is still locked: " + sqlstore.Blocker{Evicted: by[0]}.Describe()
 	if by[0].Prepared == "" {
-		locked += fmt.Sprintf(" (rowlock release %s --force --evict --reason TEXT ends it)", quote(keytext.Show(r.Key)))
+		locked += fmt.Sprintf(" (a call of the same user that waits ends it after its EvictAfter; rowlock release %s "+
+			"--force --evict --reason TEXT ends it now)", quote(keytext.Show(r.Key)))
 	}
 	return locked
 }
