@@ -27,6 +27,7 @@ func (r *release) try(ctx context.Context, folder string) error {
 	steps := []trial{
 		{"first", func() error { return r.first(ctx, filepath.Join(folder, "first")) }},
 		{"sums", func() error { return r.sums(ctx, filepath.Join(folder, "sums")) }},
+		{"sizes", func() error { return r.sizes(ctx, filepath.Join(folder, "sizes")) }},
 	}
 	for _, m := range libraries {
 		steps = append(steps,
