@@ -18,9 +18,7 @@ import (
 // If several requests split the votes so that none has a majority, the one that has the first
 // member goes on for a part of Timeout, and the others return "not granted" with Remaining 0: their
 // callers ask again, each after a pause of its own.
-func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (
-	[]lease.Acquired, error,
-) {
+func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	if err := s.ready(ctx, "acquire"); err != nil {
 		return nil, err
 	}
@@ -48,7 +46,8 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (
 	return answers, only(answers, func(a lease.Acquired) error { return a.Err })
 }
 
-// copy takes what copies of these requests were granted while this call was under way.
+// copy takes what copies of these requests were granted while this call was under way, and the
+// calls of earlier ones that were refused.
 func (s *Store) copy(bids map[attempt]*bid, turn *turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,6 +57,11 @@ func (s *Store) copy(bids map[attempt]*bid, turn *turn) {
 			if bids[at] != nil && copied.state == granted && !copied.gone {
 				bids[at] = copied
 			}
+		}
+	}
+	for _, b := range bids {
+		if b.state == open {
+			s.inherit(b)
 		}
 	}
 	turn.found = bids

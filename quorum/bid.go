@@ -36,6 +36,7 @@ const (
 	open state = iota
 	granted
 	refused
+	passed // refused, and a later bid of the same owner answers for its calls
 )
 
 // vote is what a member has answered last.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -28,7 +29,16 @@ type dirt struct {
 	working bool
 }
 
-// soil has the leases released at the member, and again until they certainly are.
+// has reports whether a release of the lease may come yet.
+func (d *dirt) has(l lease.Lease) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.left[l]
+	return ok
+}
+
+// soil has the leases released at the member, and again until they certainly are. It begins in a
+// moment: what is released at once meanwhile needs no other release.
 func (s *Store) soil(m *member, leases ...lease.Lease) {
 	d := &m.dirt
 	d.mu.Lock()
@@ -92,6 +102,10 @@ func (c *cleaners) isClosed() bool {
 // clean works until nothing is left or the quorum is closed, and then once more.
 func (s *Store) clean(m *member) {
 	for rest := restMin; ; {
+		select {
+		case <-time.After(rest):
+		case <-s.closed:
+		}
 		done := s.isClosed()
 		ok := s.cleanOnce(m)
 		if done || m.dirt.finished() {
@@ -99,10 +113,6 @@ func (s *Store) clean(m *member) {
 		}
 		if rest = min(2*rest, restMax); ok {
 			rest = restOK
-		}
-		select {
-		case <-time.After(rest):
-		case <-s.closed:
 		}
 	}
 }
@@ -133,29 +143,31 @@ func (d *dirt) some(n int, expired time.Duration) (leases []lease.Lease) {
 // cleanOnce releases a part. It reports whether the member has answered.
 func (s *Store) cleanOnce(m *member) bool {
 	leases := m.dirt.some(atOnce, time.Duration(s.longest.Load())+window)
-	if len(leases) == 0 {
-		return true
-	}
-	ok := false
-	run(context.Background(), s, round[lease.Released]{
-		what: "release", bound: s.cfg.Timeout, items: s.only(m, len(leases)),
-		keys: keysOf(leases, ofLease),
-		send: func(ctx context.Context, m *member) ([]lease.Released, error) {
-			return m.store.Release(ctx, leases)
-		},
-		failed: func(err error) lease.Released { return lease.Released{Err: err} },
-		take: func(_ *member, answers []lease.Released) bool {
-			ok = true
-			for i, a := range answers {
-				if ok = ok && a.Err == nil; a.Err == nil {
-					m.dirt.released(leases[i])
-				}
-			}
-			return true
-		},
-	})
-	return ok
+	return s.releaseAt(context.Background(), m, leases, s.cfg.Timeout)
 }
+
+// release releases what is still to be released when the calls before it have ended: an owner that
+// has asked again meanwhile keeps what it gets.
+func (m *member) release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	answers := make([]lease.Released, len(leases))
+	var at []int
+	for i, l := range leases {
+		if m.dirt.has(l) {
+			at = append(at, i)
+		}
+	}
+	if len(at) == 0 {
+		return answers, nil
+	}
+	got, err := m.store.Release(ctx, adapter.Pick(leases, at))
+	failed := func(err error) lease.Released { return unreleased(m.named(err)) }
+	for i, a := range adapter.Each("release", got, err, len(at), failed) {
+		answers[at[i]] = a
+	}
+	return answers, nil
+}
+
+func unreleased(err error) lease.Released { return lease.Released{Err: err} }
 
 // released forgets a lease, and an owner only when no delayed statement can be granted any more.
 func (d *dirt) released(l lease.Lease) {

@@ -30,7 +30,7 @@ func (s *Store) judge(ctx context.Context, bids []*bid, bound time.Duration, las
 // has votes, but too few of those that answered.
 func (s *Store) conclude(ctx context.Context, b *bid) bool {
 	y, n := b.are(yes), b.are(no)
-	most := b.choose(s.need, s.ahead.of(b.Key, b.Owner)) && b.at(b.token) >= s.need
+	most := s.choose(b) && b.at(b.token) >= s.need
 	switch {
 	case most && b.fresh(s.valid(b.TTL)) >= s.need:
 		s.grant(b)
@@ -54,6 +54,29 @@ func (s *Store) grant(b *bid) {
 	uncertain := b.count(func(v *vote) bool { return v.kind == yes && v.uncertain }) > 0
 	b.answer = lease.Acquired{Granted: true, Token: b.token, Unknown: uncertain}
 	s.late[attempt{b.Key, b.Owner}] = b // until it is tidied
+}
+
+// remember keeps a bid that was refused while calls of it are under way.
+func (s *Store) remember(b *bid) {
+	if at := (attempt{b.Key, b.Owner}); b.state == refused && b.flying > 0 && s.late[at] == nil {
+		s.late[at] = b
+	}
+}
+
+// inherit has a bid take over from an earlier one of its owner, which was refused while calls of it
+// were under way: a release of what they get would end what this one gets.
+func (s *Store) inherit(b *bid) {
+	at := attempt{b.Key, b.Owner}
+	before := s.late[at]
+	if before == nil || before.state != refused {
+		return
+	}
+	before.state = passed
+	delete(s.late, at)
+	for i := range b.votes {
+		v := &before.votes[i]
+		b.votes[i].uncertain = v.uncertain || v.flying
+	}
 }
 
 // forget forgets a bid that has its answer, once no call of it is under way and nothing is to be
@@ -80,9 +103,7 @@ func (b *bid) slowest() (most time.Duration) {
 }
 
 // owners reads the holders of these bids' keys at each member.
-func (s *Store) owners(
-	ctx context.Context, bids []*bid, bound time.Duration,
-) map[string][]lease.Record {
+func (s *Store) owners(ctx context.Context, bids []*bid, bound time.Duration) map[string][]lease.Record {
 	f := lease.Filter{Held: true, Limit: len(bids)}
 	for _, b := range bids {
 		f.Keys = append(f.Keys, b.Key)
@@ -143,7 +164,7 @@ func (s *Store) finish(ctx context.Context, bids []*bid, bound time.Duration) {
 		var release []lease.Lease
 		var rise []raise
 		for _, b := range bids {
-			l, r := b.tidy(m, s.ahead)
+			l, r := s.tidied(m, b)
 			release, rise = append(release, l...), append(rise, r...)
 		}
 		if len(release) > 0 {
@@ -158,6 +179,7 @@ func (s *Store) finish(ctx context.Context, bids []*bid, bound time.Duration) {
 		}
 	}
 	for _, b := range bids {
+		s.remember(b)
 		s.forget(b)
 	}
 	s.mu.Unlock()

@@ -78,7 +78,7 @@ func (s *Store) lower(bids []*bid) (lower [][]raise, items []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range bids {
-		if !b.choose(s.need, s.ahead.of(b.Key, b.Owner)) || b.at(b.token) >= s.need {
+		if !s.choose(b) || b.at(b.token) >= s.need {
 			continue
 		}
 		if lower == nil {
@@ -96,6 +96,20 @@ func (s *Store) lower(bids []*bid) (lower [][]raise, items []int) {
 	return lower, items
 }
 
+// choose sets the bid's token; see bid.choose. It skips one of which a release of an earlier vote of
+// the same owner may come yet: that would end the lease.
+func (s *Store) choose(b *bid) bool {
+	if !b.choose(s.need, s.ahead.of(b.Key, b.Owner)) {
+		return false
+	}
+	for i := 0; i < len(s.members); i++ {
+		if v := &b.votes[i]; v.kind == yes && v.token == b.token && s.members[i].dirt.has(b.lease(v.token)) {
+			b.token, i = b.token+1, -1
+		}
+	}
+	return true
+}
+
 // lifted reports whether a majority has the bid's token, or no raise under way can make one.
 func (s *Store) lifted(b *bid) bool {
 	rising := b.count(func(v *vote) bool { return v.flying && v.kind == yes && v.token < b.token })
@@ -111,7 +125,7 @@ func (s *Store) tidy(m *member, bids []*bid) {
 	var rise []raise
 	s.mu.Lock()
 	for _, b := range bids {
-		l, r := b.tidy(m, s.ahead)
+		l, r := s.tidied(m, b)
 		release, rise = append(release, l...), append(rise, r...)
 		s.forget(b)
 	}
@@ -120,10 +134,10 @@ func (s *Store) tidy(m *member, bids []*bid) {
 	s.raiseAt(m, rise)
 }
 
-// tidy returns what is to be done at a member for a bid that is over.
-func (b *bid) tidy(m *member, ahead ahead) (release []lease.Lease, rise []raise) {
+// tidied returns what is to be done at a member for a bid that is over.
+func (s *Store) tidied(m *member, b *bid) (release []lease.Lease, rise []raise) {
 	v := &b.votes[m.at]
-	if b.state == open || v.flying {
+	if b.state == open || b.state == passed || v.flying {
 		return nil, nil
 	}
 	keep := b.state == granted && !b.gone
@@ -137,7 +151,7 @@ func (b *bid) tidy(m *member, ahead ahead) (release []lease.Lease, rise []raise)
 	case v.kind == yes:
 		release = append(release, b.lease(v.token))
 		if keep {
-			ahead.note(b.lease(v.token))
+			s.ahead.note(b.lease(v.token))
 		}
 	}
 	v.kind = no
@@ -147,6 +161,7 @@ func (b *bid) tidy(m *member, ahead ahead) (release []lease.Lease, rise []raise)
 		release = append(release, b.lease(0))
 		v.uncertain = false
 	}
+	s.soil(m, release...) // before another bid of its owner can be sent
 	return release, nil
 }
 
@@ -183,38 +198,22 @@ func (s *Store) raiseAt(m *member, rise []raise) {
 	})
 }
 
-// releaseAt releases leases at one member, for at most the bound, and leaves what is not known to
-// be released to the cleaner. A lease with token 0 has an unknown outcome: a statement under way
-// may grant it after the release.
-func (s *Store) releaseAt(ctx context.Context, m *member, leases []lease.Lease, bound time.Duration) {
-	if len(leases) == 0 {
-		return
-	}
-	for _, l := range leases {
-		if l.Token == 0 {
-			s.soil(m, l)
-		}
-	}
-	answered := false
-	hear := func(_ *member, answers []lease.Released) bool {
-		answered = true
-		for i, a := range answers {
-			if a.Err != nil {
-				s.soil(m, leases[i])
-			}
-		}
-		return true
-	}
+// releaseAt releases at one member, for at most the bound, leases of which its cleaner knows. One
+// with token 0 has an unknown outcome: a statement under way may grant it after the release. It
+// reports whether all were answered.
+func (s *Store) releaseAt(ctx context.Context, m *member, leases []lease.Lease, bound time.Duration) (ok bool) {
 	run(ctx, s, round[lease.Released]{
-		what: "release", bound: bound, items: s.only(m, len(leases)),
-		keys: keysOf(leases, ofLease),
-		send: func(ctx context.Context, m *member) ([]lease.Released, error) {
-			return m.store.Release(ctx, leases)
+		what: "release", bound: bound, items: s.only(m, len(leases)), keys: keysOf(leases, ofLease), failed: unreleased,
+		send: func(ctx context.Context, m *member) ([]lease.Released, error) { return m.release(ctx, leases) },
+		take: func(_ *member, answers []lease.Released) bool {
+			ok = true
+			for i, a := range answers {
+				if ok = ok && a.Err == nil; a.Err == nil {
+					m.dirt.released(leases[i])
+				}
+			}
+			return true
 		},
-		failed: func(err error) lease.Released { return lease.Released{Err: err} },
-		take:   hear,
 	})
-	if !answered {
-		s.soil(m, leases...)
-	}
+	return ok || len(leases) == 0
 }

@@ -23,7 +23,7 @@ func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 		send: func(ctx context.Context, m *member) ([]lease.Released, error) {
 			return m.store.Release(ctx, leases)
 		},
-		failed: func(err error) lease.Released { return lease.Released{Err: err} },
+		failed: unreleased,
 		take: func(m *member, answers []lease.Released) bool {
 			enough := true
 			for i, a := range answers {

@@ -114,6 +114,7 @@ func (s *Store) dropLate(
 		}
 	}
 	if len(lost) > 0 {
+		s.soil(m, lost...)
 		s.calls.Go(func() { s.releaseAt(context.Background(), m, lost, s.cfg.Timeout) })
 	}
 }
@@ -125,6 +126,7 @@ func (s *Store) drop(leases []lease.Lease) {
 		return
 	}
 	for _, m := range s.members {
+		s.soil(m, leases...)
 		s.calls.Go(func() { s.releaseAt(context.Background(), m, leases, s.cfg.Timeout) })
 	}
 }

@@ -1,0 +1,145 @@
+package quorum_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
+	"github.com/rowlockdb/rowlock/quorum"
+)
+
+// deaf is a member that can be away, answer an acquire later, or keep what it is to release.
+type deaf struct {
+	*memstore.Store
+	away, keeps atomic.Bool
+	later       chan struct{}
+}
+
+var errAway = errors.New("connection refused")
+
+func (d *deaf) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	if d.away.Load() {
+		return nil, errAway
+	}
+	if later := d.later; later != nil {
+		<-later
+	}
+	return d.Store.Acquire(ctx, reqs)
+}
+
+func (d *deaf) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	if d.away.Load() || d.keeps.Load() {
+		return nil, errAway
+	}
+	return d.Store.Release(ctx, leases)
+}
+
+// trio is a quorum of three, whose first member is one token ahead: its next vote then has the token
+// of the others' next but one.
+type trio struct {
+	*testing.T
+	*quorum.Store
+	members [3]*deaf
+}
+
+func newTrio(t *testing.T) *trio {
+	q := &trio{T: t}
+	for i := range q.members {
+		q.members[i] = &deaf{Store: memstore.New()}
+	}
+	_, err := q.members[0].Acquire(t.Context(), []lease.AcquireRequest{{Key: "k", Owner: lease.NewOwner(), TTL: time.Nanosecond}})
+	if err == nil {
+		q.Store, err = quorum.New(q.members[0], q.members[1], q.members[2])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	return q
+}
+
+func (q *trio) ask(owner lease.Owner) lease.Acquired {
+	q.Helper()
+	a, err := q.Acquire(q.Context(), []lease.AcquireRequest{{Key: "k", Owner: owner, TTL: ttl}})
+	if err != nil {
+		q.Error(err)
+		return lease.Acquired{}
+	}
+	return a[0]
+}
+
+func (q *trio) release(owner lease.Owner, token lease.Token) {
+	q.Helper()
+	if _, err := q.Release(q.Context(), []lease.Lease{{Key: "k", Owner: owner, Token: token}}); err != nil {
+		q.Fatal(err)
+	}
+}
+
+// alone sees that no other can have the key that an owner has, when what was left is cleaned.
+func (q *trio) alone(owner lease.Owner, a lease.Acquired) {
+	q.Helper()
+	if !a.Granted {
+		q.Fatalf("%+v, and two members of three are free", a)
+	}
+	time.Sleep(3 * time.Second)
+	if b := q.ask(lease.NewOwner()); b.Granted {
+		q.Errorf("%+v, and another has %+v", b, a)
+	}
+	q.release(owner, a.Token)
+	if err := q.Close(); err != nil {
+		q.Error(err)
+	}
+}
+
+// A vote that was given back, and not heard of, is released later. If the same owner asks again
+// meanwhile, and has a majority, that release must not take a vote from it.
+func TestAReleaseOfAVoteEndsNoLaterLeaseOfItsOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newTrio(t)
+		mine, theirs := lease.NewOwner(), lease.NewOwner()
+		q.members[0].away.Store(true)
+		other := q.ask(theirs)
+		q.members[0].away.Store(false)
+		q.members[0].keeps.Store(true)
+		if a := q.ask(mine); a.Granted {
+			t.Fatalf("%+v, and another has it", a)
+		}
+		q.release(theirs, other.Token)
+		q.members[2].away.Store(true)
+		a := q.ask(mine)
+		q.members[0].keeps.Store(false)
+		q.members[2].away.Store(false)
+		q.alone(mine, a)
+	})
+}
+
+// A member may grant a vote after its bid was refused. If the same owner asks again meanwhile, the
+// vote is that of the later bid: to give it back for the first would take it from the second.
+func TestALateVoteIsThatOfTheLatestBid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newTrio(t)
+		mine, theirs := lease.NewOwner(), lease.NewOwner()
+		q.members[0].away.Store(true)
+		other := q.ask(theirs)
+		q.members[0].away.Store(false)
+		q.members[0].later = make(chan struct{})
+		if a := q.ask(mine); a.Granted {
+			t.Fatalf("%+v, and another has it", a)
+		}
+		q.release(theirs, other.Token)
+		q.members[2].away.Store(true)
+		again := make(chan lease.Acquired)
+		go func() { again <- q.ask(mine) }()
+		synctest.Wait()
+		close(q.members[0].later)
+		a := <-again
+		synctest.Wait()
+		q.members[2].away.Store(false)
+		q.alone(mine, a)
+	})
+}
