@@ -68,7 +68,7 @@ func AtWork(t *testing.T, jobs map[string]Job) {
 // opened opens again while the database is too busy to answer. The test shows what a child says on
 // its standard error.
 func opened(open func() (*rowlock.Client, error)) (locks *rowlock.Client, err error) {
-	for began := time.Now(); time.Since(began) < Patience/2; {
+	for began := time.Now(); time.Since(began) < Patience; {
 		locks, err = open()
 		if !errors.Is(err, rowlock.ErrBusy) && !errors.Is(err, rowlock.ErrUnknown) &&
 			!errors.Is(err, context.DeadlineExceeded) {
