@@ -32,9 +32,7 @@ func Examine(ctx context.Context, db dialect.DB, d dialect.Dialect, o *Options) 
 	return x.examine(ctx)
 }
 
-func newExaminer(ctx context.Context, db dialect.DB, d dialect.Dialect, o *Options) (
-	*examiner, error,
-) {
+func newExaminer(ctx context.Context, db dialect.DB, d dialect.Dialect, o *Options) (*examiner, error) {
 	if err := isnil.Context("doctor.Examine", ctx); err != nil {
 		return nil, err
 	}

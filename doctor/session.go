@@ -135,9 +135,7 @@ func (x *examiner) rows(ctx context.Context, name string, args ...any) ([][]stri
 	return texts(ctx, conn, query, args...)
 }
 
-func texts(ctx context.Context, conn *sql.Conn, query string, args ...any) (
-	all [][]string, err error,
-) {
+func texts(ctx context.Context, conn *sql.Conn, query string, args ...any) (all [][]string, err error) {
 	found, err := conn.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err

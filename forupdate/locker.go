@@ -58,9 +58,7 @@ func NewLocker(db DB, d dialect.Dialect, opts ...Option) (*Locker, error) {
 // NewLockerContext is NewLocker, and returns the error of ctx if ctx ends before the Locker is
 // open. Without a deadline in ctx it takes 15 s at most. The Locker goes on after ctx has ended;
 // Close ends it.
-func NewLockerContext(
-	ctx context.Context, db DB, d dialect.Dialect, opts ...Option,
-) (*Locker, error) {
+func NewLockerContext(ctx context.Context, db DB, d dialect.Dialect, opts ...Option) (*Locker, error) {
 	of, o, err := makeOptions(db, d, opts)
 	if err != nil {
 		return nil, err

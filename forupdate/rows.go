@@ -143,9 +143,7 @@ func (r request) of(keys []any) request {
 }
 
 // rowsRequest checks all that can be checked before anything is sent.
-func (l *Locker) rowsRequest(
-	ctx context.Context, tx Tx, rows Rows, keys []any,
-) (r request, err error) {
+func (l *Locker) rowsRequest(ctx context.Context, tx Tx, rows Rows, keys []any) (r request, err error) {
 	if err := checkCall(ctx, tx); err != nil {
 		return r, err
 	}

@@ -54,9 +54,7 @@ func (s *server) count(ctx context.Context, row rows.Row, party string) (bool, e
 	})
 }
 
-func (s *server) reset(
-	ctx context.Context, row rows.Row, next lease.Owner, least int,
-) (bool, error) {
+func (s *server) reset(ctx context.Context, row rows.Row, next lease.Owner, least int) (bool, error) {
 	return s.changed(ctx, "reset", row, func(ctx context.Context, g rows.Generation) (bool, error) {
 		return g.Reset(ctx, next, s.kept, least)
 	})

@@ -142,9 +142,7 @@ func (s *Store) releaseMemberLocked(now time.Time, l lease.Lease) lease.Released
 }
 
 // Intend notes that a caller waits for keys exclusively. See [lease.Sharer].
-func (s *Store) Intend(
-	ctx context.Context, waiter lease.Owner, keys []string, d time.Duration,
-) error {
+func (s *Store) Intend(ctx context.Context, waiter lease.Owner, keys []string, d time.Duration) error {
 	if waiter.IsZero() {
 		return fmt.Errorf("%w: intent: %w", lease.ErrConfig, errZeroOwner)
 	}

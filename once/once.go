@@ -40,9 +40,7 @@ func New(db dialect.Pool, d dialect.Dialect, cfg *Config) (*Once, error) {
 
 // NewContext is New, and returns the error of ctx if ctx ends before the Once is open. Without a
 // deadline in ctx it takes 30 s at most. The Once goes on after ctx has ended; Close ends it.
-func NewContext(
-	ctx context.Context, db dialect.Pool, d dialect.Dialect, cfg *Config,
-) (*Once, error) {
+func NewContext(ctx context.Context, db dialect.Pool, d dialect.Dialect, cfg *Config) (*Once, error) {
 	of, err := sqlstore.CheckOpen("once.New", db, d)
 	if err != nil {
 		return nil, err

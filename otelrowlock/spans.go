@@ -43,9 +43,7 @@ func (t *Telemetry) waited(
 }
 
 // begin starts the span of a hold.
-func (t *Telemetry) begin(
-	ctx context.Context, of term, now time.Time, class *class, wait trace.Span,
-) {
+func (t *Telemetry) begin(ctx context.Context, of term, now time.Time, class *class, wait trace.Span) {
 	_, span := t.tracer.Start(ctx, "rowlock hold", trace.WithTimestamp(now), class.spans,
 		trace.WithAttributes(attribute.Stringer("rowlock.token", of.token)),
 		trace.WithLinks(trace.Link{SpanContext: wait.SpanContext()}))

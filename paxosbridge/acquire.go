@@ -103,9 +103,7 @@ func (b *Bridge) reroute(
 
 // askBoth asks the table for the keys that are believed to be there, and the cluster for the
 // others.
-func (b *Bridge) askBoth(
-	ctx context.Context, reqs []lease.AcquireRequest,
-) ([]lease.Acquired, error) {
+func (b *Bridge) askBoth(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	reqs = slices.Clone(reqs) // each names the epoch that its key is believed to be in
 	for i := range reqs {
 		reqs[i].Epoch = b.routes.epoch(reqs[i].Key)

@@ -45,9 +45,7 @@ func (m *mover) audit(ctx context.Context, timeout time.Duration) (failed error)
 }
 
 // auditPage returns no records if one of the stores fails, rather than a key.
-func (m *mover) auditPage(
-	ctx context.Context, after string, timeout time.Duration,
-) ([]Record, error) {
+func (m *mover) auditPage(ctx context.Context, after string, timeout time.Duration) ([]Record, error) {
 	// What an old primary still has must not hide what the new one has forgotten.
 	ctx, cancel := context.WithTimeout(adapter.ReadNewest(ctx), timeout)
 	defer cancel()

@@ -35,9 +35,7 @@ func halfTime(
 
 // renewAway renews leases of the cluster. It passes on no clock, because those of two stores cannot
 // be compared and the table's is the one passed on.
-func (b *Bridge) renewAway(
-	ctx context.Context, reqs []lease.RenewRequest,
-) ([]lease.Renewed, error) {
+func (b *Bridge) renewAway(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 	refusal := refusals(
 		ctx, b.routes, reqs, func(r lease.RenewRequest) hold { return hold{r.Key, r.TTL} },
 	)

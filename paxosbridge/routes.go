@@ -146,9 +146,7 @@ func (r *routes) rows(ctx context.Context, keys []string) (map[string]lease.Reco
 const foundInRow = "its row said so"
 
 // read reads the rows of keys, and notes where the keys are.
-func (r *routes) read(
-	ctx context.Context, keys []string, why string,
-) (map[string]lease.Record, error) {
+func (r *routes) read(ctx context.Context, keys []string, why string) (map[string]lease.Record, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}

@@ -30,9 +30,7 @@ func (b *Bridge) Reaches(placement int) bool { return placement == b.cfg.Placeme
 
 // Evict is the table's, for a key that is there. For a key in the cluster it returns
 // [lease.ErrUnsupported], because a client that acquires such a key waits for no row lock.
-func (b *Bridge) Evict(
-	ctx context.Context, key string, least time.Duration,
-) ([]lease.Evicted, error) {
+func (b *Bridge) Evict(ctx context.Context, key string, least time.Duration) ([]lease.Evicted, error) {
 	if b.routes.epoch(key) != 0 {
 		return nil, fmt.Errorf("%w: evict: %q is not in the table", lease.ErrUnsupported, key)
 	}

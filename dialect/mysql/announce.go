@@ -44,9 +44,7 @@ func list(names []string) string {
 
 // Announce wakes the sessions next to the root. They hear that any key may be free, because
 // KILL QUERY carries no message.
-func (d *database) Announce(
-	ctx context.Context, s *conn.Session, channel string, _ []string,
-) error {
+func (d *database) Announce(ctx context.Context, s *conn.Session, channel string, _ []string) error {
 	names, err := d.listeners(ctx, s, below(addresses(channel, lease.Owner{}), -1))
 	if err != nil {
 		return err

@@ -23,9 +23,7 @@ func (d *database) SetupTrace(ctx context.Context, s *conn.Session) error {
 }
 
 // WriteTrace adds rows in one statement.
-func (d *database) WriteTrace(
-	ctx context.Context, s *conn.Session, rows []sqlstore.TraceRow,
-) error {
+func (d *database) WriteTrace(ctx context.Context, s *conn.Session, rows []sqlstore.TraceRow) error {
 	_, err := s.Exec(ctx, d.Text("trace-write"), sqlstore.TraceList(rows))
 	return err
 }

@@ -10,9 +10,7 @@ import (
 
 // Announce notifies the channel of each key, in one statement. A payload is text and a key is
 // bytes, so it is sent in hexadecimal: at most 510 bytes of the 8000 that fit.
-func (d *database) Announce(
-	ctx context.Context, s *conn.Session, channel string, keys []string,
-) error {
+func (d *database) Announce(ctx context.Context, s *conn.Session, channel string, keys []string) error {
 	_, err := s.Exec(ctx, d.Text("announce"), channel, hexArray(keys))
 	return err
 }

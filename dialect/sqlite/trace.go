@@ -18,9 +18,7 @@ func (d *database) SetupTrace(ctx context.Context, s *conn.Session) error {
 }
 
 // WriteTrace adds rows one by one in one transaction: see Apply.
-func (d *database) WriteTrace(
-	ctx context.Context, s *conn.Session, rows []sqlstore.TraceRow,
-) error {
+func (d *database) WriteTrace(ctx context.Context, s *conn.Session, rows []sqlstore.TraceRow) error {
 	return s.InTx(ctx, func() error {
 		for i := range rows {
 			r := &rows[i]

@@ -16,9 +16,7 @@ import (
 
 // Acquire grants free keys, in one round trip. See [lease.Store] and [paxosbridge.Cluster]. A
 // request without an epoch takes two if the key is open in one.
-func (c *Cluster) Acquire(
-	ctx context.Context, reqs []lease.AcquireRequest,
-) ([]lease.Acquired, error) {
+func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	asking, cancel := context.WithTimeout(ctx, c.timeout) // for what is left of all holders' leases
 	defer cancel()
 	out := make([]lease.Acquired, len(reqs))

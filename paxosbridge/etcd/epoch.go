@@ -30,9 +30,7 @@ func (c *Cluster) Supersede(ctx context.Context, key string, epoch int64) error 
 
 // raise puts a record if there is none or one of an older epoch. The epoch without its state sorts
 // below every record of that epoch.
-func (c *Cluster) raise(
-	ctx context.Context, verb, key string, r record, more ...clientv3.Op,
-) error {
+func (c *Cluster) raise(ctx context.Context, verb, key string, r record, more ...clientv3.Op) error {
 	if err := request.CheckEpoch(verb, key, r.epoch, lastEpoch); err != nil {
 		return err
 	}
@@ -89,9 +87,7 @@ func isSealedBy(l lease.Lease, kv *mvccpb.KeyValue) (bool, error) {
 }
 
 // Records lists records in key order. See [paxosbridge.Cluster]. A limit of 0 means 1000.
-func (c *Cluster) Records(
-	ctx context.Context, after string, limit int,
-) ([]paxosbridge.Record, error) {
+func (c *Cluster) Records(ctx context.Context, after string, limit int) ([]paxosbridge.Record, error) {
 	rows, err := c.list(ctx, "list records", lease.Filter{After: after, Limit: limit})
 	if err != nil {
 		return nil, err

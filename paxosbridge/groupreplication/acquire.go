@@ -18,9 +18,7 @@ import (
 // Acquire grants free and expired keys. A request that names an epoch never makes a row, and is
 // granted only in that epoch: the statement that grants checks it. Otherwise its error is a
 // [*paxosbridge.RecordError].
-func (c *Cluster) Acquire(
-	ctx context.Context, reqs []lease.AcquireRequest,
-) ([]lease.Acquired, error) {
+func (c *Cluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	out := make([]lease.Acquired, len(reqs))
 	if len(reqs) == 1 {
 		out[0] = c.acquire(ctx, reqs[0])

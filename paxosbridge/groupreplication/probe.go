@@ -52,9 +52,7 @@ func (c *Cluster) arrives(ctx context.Context) error {
 }
 
 // await returns when a majority has answered with a count above 0.
-func (m *members) await(
-	ctx context.Context, ask func(ctx context.Context, i int) (int, error),
-) error {
+func (m *members) await(ctx context.Context, ask func(ctx context.Context, i int) (int, error)) error {
 	end := time.Now().Add(arriveIn)
 	for {
 		got := 0

@@ -108,9 +108,7 @@ func (c *Cluster) seal(
 
 // Records lists the rows as the primary knows them. What it returns of an epoch stays true, because
 // epochs only grow.
-func (c *Cluster) Records(
-	ctx context.Context, after string, limit int,
-) ([]paxosbridge.Record, error) {
+func (c *Cluster) Records(ctx context.Context, after string, limit int) ([]paxosbridge.Record, error) {
 	if limit <= 0 {
 		return nil, nil
 	}

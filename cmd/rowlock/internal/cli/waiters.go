@@ -187,9 +187,7 @@ func (p *program) waitedKeys(ctx context.Context, after string, limit int) error
 	return p.printWaited(found, holders, more)
 }
 
-func (p *program) printWaited(
-	found []waitlist.Key, holders map[string]lease.Record, more bool,
-) error {
+func (p *program) printWaited(found []waitlist.Key, holders map[string]lease.Record, more bool) error {
 	keys, rows, next := []waitedKey{}, [][]string{}, ""
 	for _, k := range found {
 		next = keytext.Show(k.Key)
