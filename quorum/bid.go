@@ -133,9 +133,9 @@ func (b *bid) choose(need int, ahead lease.Token) bool {
 	return true
 }
 
-// at is how many members have granted the token.
+// at is how many members have granted the token. One that is being raised may have it no more.
 func (b *bid) at(token lease.Token) int {
-	return b.count(func(v *vote) bool { return v.kind == yes && v.token == token })
+	return b.count(func(v *vote) bool { return v.kind == yes && !v.flying && v.token == token })
 }
 
 // fresh is how many leases with the chosen token are surely alive for a while yet.
