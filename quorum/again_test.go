@@ -39,8 +39,8 @@ func (d *deaf) Release(ctx context.Context, leases []lease.Lease) ([]lease.Relea
 	return d.Store.Release(ctx, leases)
 }
 
-// trio is a quorum of three, whose first member is one token ahead: its next vote then has the token
-// of the others' next but one.
+// trio is a quorum of three, whose first member is one token ahead: its next vote has the token of
+// the others' next but one.
 type trio struct {
 	*testing.T
 	*quorum.Store

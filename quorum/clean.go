@@ -146,6 +146,26 @@ func (s *Store) cleanOnce(m *member) bool {
 	return s.releaseAt(context.Background(), m, leases, s.cfg.Timeout)
 }
 
+// releaseAt releases at one member, for at most the bound, leases of which its cleaner knows. One
+// with token 0 has an unknown outcome: a statement under way may grant it after the release. It
+// reports whether all were answered.
+func (s *Store) releaseAt(ctx context.Context, m *member, leases []lease.Lease, bound time.Duration) (ok bool) {
+	run(ctx, s, round[lease.Released]{
+		what: "release", bound: bound, items: s.only(m, len(leases)), keys: keysOf(leases, ofLease), failed: unreleased,
+		send: func(ctx context.Context, m *member) ([]lease.Released, error) { return m.release(ctx, leases) },
+		take: func(_ *member, answers []lease.Released) bool {
+			ok = true
+			for i, a := range answers {
+				if ok = ok && a.Err == nil; a.Err == nil {
+					m.dirt.released(leases[i])
+				}
+			}
+			return true
+		},
+	})
+	return ok || len(leases) == 0
+}
+
 // release releases what is still to be released when the calls before it have ended: an owner that
 // has asked again meanwhile keeps what it gets.
 func (m *member) release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {

@@ -96,8 +96,8 @@ func (s *Store) lower(bids []*bid) (lower [][]raise, items []int) {
 	return lower, items
 }
 
-// choose sets the bid's token; see bid.choose. It skips one of which a release of an earlier vote of
-// the same owner may come yet: that would end the lease.
+// choose sets the bid's token; see bid.choose. It skips one of which a release may come yet, of an
+// earlier vote of the same owner: that would end the lease.
 func (s *Store) choose(b *bid) bool {
 	if !b.choose(s.need, s.ahead.of(b.Key, b.Owner)) {
 		return false
@@ -196,24 +196,4 @@ func (s *Store) raiseAt(m *member, rise []raise) {
 		failed: func(err error) lease.Raised { return lease.Raised{Err: err} },
 		take:   hear, late: func(m *member, answers []lease.Raised) { hear(m, answers) },
 	})
-}
-
-// releaseAt releases at one member, for at most the bound, leases of which its cleaner knows. One
-// with token 0 has an unknown outcome: a statement under way may grant it after the release. It
-// reports whether all were answered.
-func (s *Store) releaseAt(ctx context.Context, m *member, leases []lease.Lease, bound time.Duration) (ok bool) {
-	run(ctx, s, round[lease.Released]{
-		what: "release", bound: bound, items: s.only(m, len(leases)), keys: keysOf(leases, ofLease), failed: unreleased,
-		send: func(ctx context.Context, m *member) ([]lease.Released, error) { return m.release(ctx, leases) },
-		take: func(_ *member, answers []lease.Released) bool {
-			ok = true
-			for i, a := range answers {
-				if ok = ok && a.Err == nil; a.Err == nil {
-					m.dirt.released(leases[i])
-				}
-			}
-			return true
-		},
-	})
-	return ok || len(leases) == 0
 }
