@@ -37,9 +37,7 @@ func (e *engine) applyTogether(ctx context.Context, session *conn.Session, ops [
 }
 
 // apply runs what needs a row. left is what it could not do.
-func (e *engine) apply(ctx context.Context, session *conn.Session, ops []*op) (
-	left []*op, err error,
-) {
+func (e *engine) apply(ctx context.Context, session *conn.Session, ops []*op) (left []*op, err error) {
 	return e.together(ctx, session, ops, func(ctx context.Context, session *conn.Session,
 		changes []sqlstore.Change,
 	) ([]sqlstore.Applied, error) {
@@ -204,9 +202,7 @@ func (e *engine) pipes(session *conn.Session, n int) bool {
 }
 
 // pipe sends the plain statements of ops together. left is what they could not do.
-func (e *engine) pipe(ctx context.Context, session *conn.Session, ops []*op) (
-	left []*op, err error,
-) {
+func (e *engine) pipe(ctx context.Context, session *conn.Session, ops []*op) (left []*op, err error) {
 	tried := len(ops)
 	left, err = e.together(ctx, session, ops, func(ctx context.Context, session *conn.Session,
 		changes []sqlstore.Change,

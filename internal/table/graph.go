@@ -26,9 +26,7 @@ func (s *Store) Erase(ctx context.Context, chains []lease.Caller) error {
 	return s.write(ctx, "wait-erase", nil, chains)
 }
 
-func (s *Store) write(
-	ctx context.Context, section string, args []any, chains []lease.Caller,
-) error {
+func (s *Store) write(ctx context.Context, section string, args []any, chains []lease.Caller) error {
 	rows := recorded(chains)
 	if len(rows) == 0 {
 		return nil

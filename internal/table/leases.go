@@ -13,9 +13,7 @@ import (
 )
 
 // Acquire grants what is free or expired.
-func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) (
-	[]lease.Acquired, error,
-) {
+func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	out, ops := make([]lease.Acquired, len(reqs)), make([]*op, len(reqs))
 	for i, r := range reqs {
 		if out[i].Err = r.Check(); out[i].Err == nil {

@@ -190,9 +190,7 @@ func (s *Store) downgrade(ctx context.Context, r lease.RenewRequest) lease.Renew
 }
 
 // Intend notes or removes intents, in one statement.
-func (s *Store) Intend(
-	ctx context.Context, waiter lease.Owner, keys []string, d time.Duration,
-) error {
+func (s *Store) Intend(ctx context.Context, waiter lease.Owner, keys []string, d time.Duration) error {
 	if err := s.shares(); err != nil {
 		return err
 	}
