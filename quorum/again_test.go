@@ -80,6 +80,22 @@ func (q *trio) release(owner lease.Owner, token lease.Token) {
 	}
 }
 
+// refused has an owner ask while another has the key at all members but the first. later comes when
+// that one can be asked again. Then the key is free, and the third member is away.
+func (q *trio) refused(owner lease.Owner, later func(first *deaf)) {
+	q.Helper()
+	theirs, first := lease.NewOwner(), q.members[0]
+	first.away.Store(true)
+	other := q.ask(theirs)
+	first.away.Store(false)
+	later(first)
+	if a := q.ask(owner); a.Granted {
+		q.Fatalf("%+v, and another has it", a)
+	}
+	q.release(theirs, other.Token)
+	q.members[2].away.Store(true)
+}
+
 // alone sees that no other can have the key that an owner has, when what was left is cleaned.
 func (q *trio) alone(owner lease.Owner, a lease.Acquired) {
 	q.Helper()
@@ -100,17 +116,8 @@ func (q *trio) alone(owner lease.Owner, a lease.Acquired) {
 // meanwhile, and has a majority, that release must not take a vote from it.
 func TestAReleaseOfAVoteEndsNoLaterLeaseOfItsOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newTrio(t)
-		mine, theirs := lease.NewOwner(), lease.NewOwner()
-		q.members[0].away.Store(true)
-		other := q.ask(theirs)
-		q.members[0].away.Store(false)
-		q.members[0].keeps.Store(true)
-		if a := q.ask(mine); a.Granted {
-			t.Fatalf("%+v, and another has it", a)
-		}
-		q.release(theirs, other.Token)
-		q.members[2].away.Store(true)
+		q, mine := newTrio(t), lease.NewOwner()
+		q.refused(mine, func(first *deaf) { first.keeps.Store(true) })
 		a := q.ask(mine)
 		q.members[0].keeps.Store(false)
 		q.members[2].away.Store(false)
@@ -122,17 +129,8 @@ func TestAReleaseOfAVoteEndsNoLaterLeaseOfItsOwner(t *testing.T) {
 // vote is that of the later bid: to give it back for the first would take it from the second.
 func TestALateVoteIsThatOfTheLatestBid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newTrio(t)
-		mine, theirs := lease.NewOwner(), lease.NewOwner()
-		q.members[0].away.Store(true)
-		other := q.ask(theirs)
-		q.members[0].away.Store(false)
-		q.members[0].later = make(chan struct{})
-		if a := q.ask(mine); a.Granted {
-			t.Fatalf("%+v, and another has it", a)
-		}
-		q.release(theirs, other.Token)
-		q.members[2].away.Store(true)
+		q, mine := newTrio(t), lease.NewOwner()
+		q.refused(mine, func(first *deaf) { first.later = make(chan struct{}) })
 		again := make(chan lease.Acquired)
 		go func() { again <- q.ask(mine) }()
 		synctest.Wait()

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"math/big"
 	"strings"
 	"sync"
@@ -29,13 +28,6 @@ var (
 	_ certmagic.TryLocker        = (*certrowlock.Storage)(nil)
 	_ certmagic.LockLeaseRenewer = (*certrowlock.Storage)(nil)
 )
-
-func wantIs(t *testing.T, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("got %v, want %v", err, want)
-	}
-}
 
 func open(t *testing.T, e *testdb.Env, folder string) *certrowlock.Storage {
 	t.Helper()
@@ -126,10 +118,10 @@ func TestANameThatIsNotHeldIsRefused(t *testing.T) {
 	t.Parallel()
 	e := testdb.Kinds[0].Open(t)
 	s := open(t, e, t.TempDir())
-	wantIs(t, s.Unlock(t.Context(), "example.com"), rowlock.ErrUnlocked)
-	wantIs(t, s.RenewLockLease(t.Context(), "example.com", time.Hour), rowlock.ErrUnlocked)
+	adaptertest.WantIs(t, s.Unlock(t.Context(), "example.com"), rowlock.ErrUnlocked)
+	adaptertest.WantIs(t, s.RenewLockLease(t.Context(), "example.com", time.Hour), rowlock.ErrUnlocked)
 	_, err := certrowlock.New(nil, adaptertest.Open(t, e))
-	wantIs(t, err, rowlock.ErrConfig)
+	adaptertest.WantIs(t, err, rowlock.ErrConfig)
 
 	if err := s.Lock(t.Context(), "example.com"); err != nil {
 		t.Fatal(err)
@@ -137,7 +129,7 @@ func TestANameThatIsNotHeldIsRefused(t *testing.T) {
 	l, _ := s.Held("example.com")
 	adaptertest.Steal(t, e, certrowlock.Key("example.com"))
 	<-l.Context().Done()
-	wantIs(t, s.RenewLockLease(t.Context(), "example.com", time.Hour), rowlock.ErrLost)
-	wantIs(t, s.Unlock(t.Context(), "example.com"), rowlock.ErrLost)
-	wantIs(t, s.Unlock(t.Context(), "example.com"), rowlock.ErrUnlocked)
+	adaptertest.WantIs(t, s.RenewLockLease(t.Context(), "example.com", time.Hour), rowlock.ErrLost)
+	adaptertest.WantIs(t, s.Unlock(t.Context(), "example.com"), rowlock.ErrLost)
+	adaptertest.WantIs(t, s.Unlock(t.Context(), "example.com"), rowlock.ErrUnlocked)
 }

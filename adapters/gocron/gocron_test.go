@@ -38,13 +38,6 @@ func once(t *testing.T, task gocron.Task, by gocron.SchedulerOption, opts ...goc
 	return errs
 }
 
-func wantIs(t *testing.T, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("got %v, want %v", err, want)
-	}
-}
-
 func nothing(context.Context) error { return nil }
 
 func TestATickIsRunByTheFirstAndSkippedByTheOthers(t *testing.T) {
@@ -72,8 +65,8 @@ func TestALostLockEndsItsJob(t *testing.T) {
 		fenced <- l.DoTx(t.Context(), adaptertest.Nothing)
 		return nil
 	}), gocron.WithDistributedLocker(locker), gocron.WithName("report"))
-	wantIs(t, <-fenced, rowlock.ErrFenced)
-	wantIs(t, <-errs, rowlock.ErrLost)
+	adaptertest.WantIs(t, <-fenced, rowlock.ErrFenced)
+	adaptertest.WantIs(t, <-errs, rowlock.ErrLost)
 }
 
 func TestATaskWithoutALockIsRefused(t *testing.T) {
@@ -85,17 +78,17 @@ func TestATaskWithoutALockIsRefused(t *testing.T) {
 		return nil
 	})
 	other := gocronrowlock.NewLocker(adaptertest.Open(t, e))
-	wantIs(t, <-once(t, never, gocron.WithDistributedLocker(other), gocron.WithName("report")), gocronrowlock.ErrNoLock)
-	wantIs(t, <-once(t, never, gocron.WithDistributedLocker(locker)), rowlock.ErrConfig) // without a name
+	adaptertest.WantIs(t, <-once(t, never, gocron.WithDistributedLocker(other), gocron.WithName("report")), gocronrowlock.ErrNoLock)
+	adaptertest.WantIs(t, <-once(t, never, gocron.WithDistributedLocker(locker)), rowlock.ErrConfig) // without a name
 	nilTask := once(t, locker.Task(nil), gocron.WithDistributedLocker(locker), gocron.WithName("nil"))
-	wantIs(t, <-nilTask, rowlock.ErrConfig)
+	adaptertest.WantIs(t, <-nilTask, rowlock.ErrConfig)
 }
 
 func TestOnlyTheLeaderRunsJobsAndTheNextWaitsForThem(t *testing.T) {
 	t.Parallel()
 	e := testdb.Kinds[0].Open(t)
 	first := gocronrowlock.NewElector(adaptertest.Open(t, e), "jobs")
-	wantIs(t, first.IsLeader(t.Context()), gocronrowlock.ErrNoLock)
+	adaptertest.WantIs(t, first.IsLeader(t.Context()), gocronrowlock.ErrNoLock)
 	ctx, resign := context.WithCancel(t.Context())
 	ended := run(t, ctx, first)
 	adaptertest.Eventually(t, "the first to lead", func() bool { return first.IsLeader(t.Context()) == nil })
@@ -107,7 +100,7 @@ func TestOnlyTheLeaderRunsJobsAndTheNextWaitsForThem(t *testing.T) {
 		l, _ := rowlock.FromContext(ctx)
 		resign()
 		<-ctx.Done()
-		wantIs(t, second.IsLeader(ctx), gocronrowlock.ErrNoLock)
+		adaptertest.WantIs(t, second.IsLeader(ctx), gocronrowlock.ErrNoLock)
 		return l.DoTx(t.Context(), adaptertest.Nothing) // the leadership lasts until the job returns
 	}), gocron.WithDistributedElector(first))
 	if err := <-errs; err != nil {
@@ -118,7 +111,7 @@ func TestOnlyTheLeaderRunsJobsAndTheNextWaitsForThem(t *testing.T) {
 	}
 	adaptertest.Eventually(t, "the second to lead", func() bool { return second.IsLeader(t.Context()) == nil })
 	late := once(t, first.Task(nothing), gocron.WithDistributedElector(leads{}))
-	wantIs(t, <-late, gocronrowlock.ErrNoLock)
+	adaptertest.WantIs(t, <-late, gocronrowlock.ErrNoLock)
 	stop()
 	<-ended2
 }

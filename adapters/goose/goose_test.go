@@ -3,7 +3,6 @@ package gooserowlock_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"testing"
 	"testing/fstest"
 
@@ -16,13 +15,6 @@ import (
 	"github.com/rowlockdb/rowlock/internal/adaptertest"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
-
-func wantIs(t *testing.T, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("got %v, want %v", err, want)
-	}
-}
 
 // provider has migrations in tables of the test's own.
 func provider(t *testing.T, e *testdb.Env, opts ...goose.ProviderOption) *goose.Provider {
@@ -84,8 +76,8 @@ func TestALostLockEndsTheMigration(t *testing.T) {
 		}
 		p := provider(t, e, goose.WithGoMigrations(goose.NewGoMigration(2, &goose.GoFunc{RunTx: up}, nil)))
 		_, err := gooserowlock.Up(t.Context(), e.DB, e.Dialect, p)
-		wantIs(t, err, rowlock.ErrLost)
-		wantIs(t, fenced, rowlock.ErrFenced)
+		adaptertest.WantIs(t, err, rowlock.ErrLost)
+		adaptertest.WantIs(t, fenced, rowlock.ErrFenced)
 		var n int
 		if err := e.DB.QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil || n != 0 {
 			t.Errorf("%d rows were written after the loss (%v)", n, err)
@@ -102,11 +94,11 @@ func TestAMigrationUnderALockerTellsOfItsLoss(t *testing.T) {
 			l, _ := locker.Held()
 			adaptertest.Steal(t, e, l.Key())
 			<-l.Context().Done()
-			wantIs(t, l.DoTx(ctx, adaptertest.Nothing), rowlock.ErrFenced)
+			adaptertest.WantIs(t, l.DoTx(ctx, adaptertest.Nothing), rowlock.ErrFenced)
 			return nil
 		}}, nil)))
 	_, err := p.Up(t.Context())
-	wantIs(t, err, rowlock.ErrLost)
+	adaptertest.WantIs(t, err, rowlock.ErrLost)
 }
 
 func TestASessionThatIsNotOursIsRefused(t *testing.T) {
@@ -118,17 +110,17 @@ func TestASessionThatIsNotOursIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	wantIs(t, locker.SessionUnlock(t.Context(), other), rowlock.ErrUnlocked)
-	wantIs(t, locker.SessionLock(t.Context(), nil), rowlock.ErrConfig)
-	wantIs(t, locker.Lock(t.Context(), nil), rowlock.ErrConfig)
+	adaptertest.WantIs(t, locker.SessionUnlock(t.Context(), other), rowlock.ErrUnlocked)
+	adaptertest.WantIs(t, locker.SessionLock(t.Context(), nil), rowlock.ErrConfig)
+	adaptertest.WantIs(t, locker.Lock(t.Context(), nil), rowlock.ErrConfig)
 	if err := locker.SessionLock(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	wantIs(t, locker.SessionLock(t.Context(), other), rowlock.ErrDeadlock)
-	wantIs(t, locker.Unlock(t.Context(), e.DB), rowlock.ErrUnlocked)
+	adaptertest.WantIs(t, locker.SessionLock(t.Context(), other), rowlock.ErrDeadlock)
+	adaptertest.WantIs(t, locker.Unlock(t.Context(), e.DB), rowlock.ErrUnlocked)
 	if err := locker.SessionUnlock(t.Context(), other); err != nil {
 		t.Error(err)
 	}
 	_, err = gooserowlock.Up(t.Context(), e.DB, e.Dialect, nil)
-	wantIs(t, err, rowlock.ErrConfig)
+	adaptertest.WantIs(t, err, rowlock.ErrConfig)
 }

@@ -1,7 +1,6 @@
 package migraterowlock_test
 
 import (
-	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -17,13 +16,6 @@ import (
 	"github.com/rowlockdb/rowlock/internal/adaptertest"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
-
-func wantIs(t *testing.T, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("got %v, want %v", err, want)
-	}
-}
 
 var files = fstest.MapFS{
 	"1_one.up.sql":   &fstest.MapFile{Data: []byte("CREATE TABLE one (n INTEGER)")},
@@ -71,7 +63,7 @@ func TestMigrationsOfTheLibraryRunUnderTheLock(t *testing.T) {
 	if version, dirty, err := m.Version(); version != 2 || dirty || err != nil {
 		t.Errorf("version %d, dirty %v, %v", version, dirty, err)
 	}
-	wantIs(t, m.Up(), migrate.ErrNoChange)
+	adaptertest.WantIs(t, m.Up(), migrate.ErrNoChange)
 	if _, held := d.Held(); held {
 		t.Error("a lock was left behind")
 	}
@@ -94,7 +86,7 @@ func TestALostLockEndsTheMigrations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantIs(t, m.Up(), rowlock.ErrLost)
+	adaptertest.WantIs(t, m.Up(), rowlock.ErrLost)
 	version, dirty, err := s.Version()
 	if s.runs != 1 || version != 1 || !dirty || err != nil {
 		t.Errorf("%d migrations have run; version %d, dirty %v, %v", s.runs, version, dirty, err)
@@ -110,16 +102,16 @@ func TestADriverWithoutTheLockIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range []error{d.Unlock(), d.Run(strings.NewReader("")), d.SetVersion(1, false), d.Drop()} {
-		wantIs(t, err, rowlock.ErrUnlocked)
-		wantIs(t, err, database.ErrNotLocked)
+		adaptertest.WantIs(t, err, rowlock.ErrUnlocked)
+		adaptertest.WantIs(t, err, database.ErrNotLocked)
 	}
 	if err := d.Lock(); err != nil {
 		t.Fatal(err)
 	}
-	wantIs(t, d.Lock(), database.ErrLocked)
+	adaptertest.WantIs(t, d.Lock(), database.ErrLocked)
 	if err := d.Unlock(); err != nil {
 		t.Error(err)
 	}
 	_, err = migraterowlock.New(nil, locks, "migrations")
-	wantIs(t, err, rowlock.ErrConfig)
+	adaptertest.WantIs(t, err, rowlock.ErrConfig)
 }

@@ -15,13 +15,6 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-func wantIs(t *testing.T, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("got %v, want %v", err, want)
-	}
-}
-
 // told is a Config that keeps what it is told.
 func told(cfg cronrowlock.Config) (_ cronrowlock.Config, skipped, failed *error) {
 	skipped, failed = new(error), new(error)
@@ -62,14 +55,14 @@ func TestALostLockEndsItsJob(t *testing.T) {
 		l, _ := rowlock.FromContext(ctx)
 		adaptertest.Steal(t, e, l.Key())
 		<-ctx.Done()
-		wantIs(t, l.DoTx(t.Context(), adaptertest.Nothing), rowlock.ErrFenced)
+		adaptertest.WantIs(t, l.DoTx(t.Context(), adaptertest.Nothing), rowlock.ErrFenced)
 		return nil
 	}, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	job.Run()
-	wantIs(t, *failed, rowlock.ErrLost)
+	adaptertest.WantIs(t, *failed, rowlock.ErrLost)
 }
 
 func TestAJobThatPanicsLeavesNoLockBehind(t *testing.T) {
@@ -99,6 +92,6 @@ func TestAJobThatCannotKeepItsPromiseIsRefused(t *testing.T) {
 		func() (*cronrowlock.Job, error) { return cronrowlock.New(nil, "k", run, both) },
 	} {
 		_, err := refused()
-		wantIs(t, err, rowlock.ErrConfig)
+		adaptertest.WantIs(t, err, rowlock.ErrConfig)
 	}
 }

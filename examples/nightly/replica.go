@@ -64,7 +64,7 @@ func byGocron(ctx context.Context, locks *rowlock.Client, job func(context.Conte
 }
 
 func byRobfig(ctx context.Context, locks *rowlock.Client, job func(context.Context) error) error {
-	c := cron.New(cron.WithSeconds())
+	c := cron.New()
 	every, err := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse("* * * * * *")
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"testing"
 	"time"
 
@@ -38,6 +39,14 @@ func Force(t *testing.T, e *testdb.Env, key string) {
 	t.Helper()
 	if _, err := Open(t, e).ForceRelease(t.Context(), key, rowlock.Force{Reason: "a test"}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// WantIs fails the test unless an error wraps another.
+func WantIs(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("got %v, want %v", err, want)
 	}
 }
 
