@@ -25,8 +25,8 @@ type Figure struct {
 // The product is each public package and each command in cmd, and what these import of this
 // repository, except for the suites that test what others write. So it is without bench, examples,
 // the attack, the mutants and all that only tests import. Its files are those that a build for
-// Linux takes, without tests. Lines include comments and empty lines. Adapters are no part of the
-// product: each has a bound of its own.
+// Linux takes, without tests. Lines include comments and empty lines. Adapters, and modules for
+// lock services of others, are no part of the product: these have bounds of their own.
 func OfSource(dir string) ([]Figure, error) {
 	t, err := load(dir)
 	if err != nil {
@@ -40,6 +40,10 @@ func OfSource(dir string) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	neighbours, err := neighbourLines(dir)
+	if err != nil {
+		return nil, err
+	}
 	return slices.Concat(
 		rootFigures(root),
 		[]Figure{productLines(product), sqlLines(product)},
@@ -49,6 +53,7 @@ func OfSource(dir string) ([]Figure, error) {
 			largestCycle("largest.cycle", "one package of the product", product),
 			publicPackages(t.packages),
 			adapters,
+			neighbours,
 		},
 	), nil
 }

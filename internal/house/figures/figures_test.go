@@ -55,6 +55,11 @@ func one() { five(1, 2, 3, 4, 5) }
 	"adapters/one/one.go":    "package one\n\nfunc six(a, b, c, d, e, f int) {}\n",
 	"adapters/two/go.mod":    "module github.com/rowlockdb/rowlock/adapters/two\n\ngo 1.26.0\n",
 	"adapters/two/two.go":    "package two\n",
+	"wlock/go.mod":           "module github.com/rowlockdb/rowlock/wlock\n\ngo 1.26.0\n",
+	"wlock/doc.go":           "// Package wlock\npackage wlock\n",
+	"wlock/frame/frame.go":   "package frame\n\nvar One int\n",
+	"wlock/double_test.go":   "package wlock\n",
+	"wlock/wtest/double.go":  "package wtest\n",
 	"cmd/rowlock/go.mod":     "module github.com/rowlockdb/rowlock/cmd/rowlock\n\ngo 1.26.0\n",
 	"cmd/rowlock/main.go":    "package main\n\nimport _ \"fmt\"\n\nfunc main() {}\n",
 }
@@ -76,6 +81,7 @@ func TestFiguresOfASmallTree(t *testing.T) {
 		"largest.cycle":    2, // used.go, cycle.go
 		"public.packages":  3, // the root, locktest, mysql
 		"adapter.largest":  3, // one.go
+		"neighbours.lines": 3, // frame.go
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

@@ -1,11 +1,8 @@
 package figures
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -71,33 +68,6 @@ func sqlLines(product []*Package) Figure {
 	return Figure{
 		Name: "sql.lines", Counts: "lines of SQL in dialect/*, the statements of the three dialects",
 	}.ofLines(each)
-}
-
-// largestAdapter finds the most lines of Go that an adapter has. What its doc.go says is no code.
-func largestAdapter(dir string) (Figure, error) {
-	f := Figure{Name: "adapter.largest", Counts: "lines of Go of the largest adapter, without tests and doc.go"}
-	files, err := filepath.Glob(filepath.Join(dir, "adapters", "*", "*.go"))
-	if err != nil {
-		return f, err
-	}
-	lines := make(map[string]int)
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") || filepath.Base(file) == "doc.go" {
-			continue
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return f, err
-		}
-		lines[filepath.Base(filepath.Dir(file))] += bytes.Count(text, []byte("\n"))
-	}
-	var each []counted
-	for adapter, n := range lines {
-		f.Value = max(f.Value, n)
-		each = append(each, counted{"adapters/" + adapter, n})
-	}
-	f.Why = most(each)
-	return f, nil
 }
 
 func publicPackages(list []*Package) Figure {

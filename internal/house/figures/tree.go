@@ -47,8 +47,8 @@ func (p *Package) short() string {
 // tree is what the repository has of packages, those before others that these import.
 type tree struct{ packages []*Package }
 
-// asideModules have nothing of the product. What is in adapters is counted by a figure of its own.
-var asideModules = []string{"adapters", "bench", "examples", "internal", "tools", "torture"}
+// asideModules have nothing of the product. Adapters and neighbours have figures of their own.
+var asideModules = append([]string{"adapters", "bench", "examples", "internal", "tools", "torture"}, neighbours...)
 
 // IsPublic reports whether users can import a package, by its path below the module: "." is the
 // root package.
