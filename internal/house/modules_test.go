@@ -131,7 +131,7 @@ func publicOfRoot(t *testing.T) []string {
 	t.Helper()
 	var public []string
 	for path := range listImports(t) {
-		inRoot := !isOneOf(path, []string{"./adapters", "./paxosbridge/etcd", "./otelrowlock", "./promrowlock"})
+		inRoot := !isOneOf(path, []string{"./adapters", "./paxosbridge/etcd", "./otelrowlock", "./promrowlock", "./wlock"})
 		if figures.IsPublic(path) && inRoot {
 			public = append(public, module+strings.TrimPrefix(path, "."))
 		}

@@ -1,0 +1,213 @@
+package frame
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Type is what a message of a lock server is about.
+type Type byte
+
+// The types. Event and Reboot are sent by servers, in the layout of a Request.
+const (
+	Acquire Type = iota
+	Watch
+	Release
+	Get
+	Renew
+	Event
+	Heartbeat
+	_
+	Reboot
+)
+
+// Status is a server's answer.
+type Status int16
+
+// The statuses. Error means that the change may still be carried out.
+const (
+	Success      Status = 0
+	Error        Status = 2
+	Occupied     Status = 3
+	Deleted      Status = 4
+	ChangedOwner Status = 5
+	Redirect     Status = 6
+	TokenError   Status = 8
+	Wait         Status = 9
+)
+
+// String is the protocol's name.
+func (s Status) String() string {
+	names := [...]string{
+		"SUCCESS", "TIMEOUT", "ERROR", "LOCK_OCCUPIED", "LOCK_DELETED", "LOCK_CHANGED_OWNER",
+		"MASTER_REDIRECT", "PROPOSE_FAIL", "TOKEN_ERROR", "LOCK_WAIT",
+	}
+	if s < 0 || int(s) >= len(names) {
+		return fmt.Sprintf("status %d", int16(s))
+	}
+	return names[s]
+}
+
+// What an Event says.
+const (
+	Acquired     int32 = 0
+	Updated      int32 = 1
+	Released     int32 = 2
+	Expired      int32 = 3
+	WriteExpired int32 = 113
+	ReadExpired  int32 = 123
+)
+
+// Owner is who asks: host, thread and process of Java clients, which are 128 free bits.
+type Owner [16]byte
+
+// Kind is the lock type and, of read-write locks, the opcode.
+type Kind struct{ Type, Op byte }
+
+// The kinds of lock. A key must not be used with two types.
+var (
+	Mutex  = Kind{}
+	Writer = Kind{1, 1}
+	Reader = Kind{1, 2}
+)
+
+// Request is what a client sends, and what a server sends by itself. Which of the fields after
+// Properties are sent depends on Type.
+type Request struct {
+	Type       Type
+	Session    int64
+	Hops       int16
+	Group      int32
+	Kind       Kind
+	Tenant     string
+	Key        string
+	Owner      Owner
+	Stamp      int64
+	Properties string
+
+	Lock
+}
+
+// Lock is what a request asks for.
+type Lock struct {
+	Token   int64
+	Expire  int32 // milliseconds
+	Blocked byte
+	Timeout int64 // milliseconds
+	Weight  int32
+	WatchID int64
+	// Watch is 0 to wait in the queue for the lock, 1 to be told of it, 2 for both.
+	Watch int32
+	// WaitAcquire is ignored by servers.
+	WaitAcquire byte
+	Event       int32
+}
+
+// layout needs version 2: the server answers nothing to version 1.
+func (m *Request) layout(c *coder) {
+	c.only(2)
+	c.only(0)
+	c.u8((*byte)(&m.Type))
+	c.i64(&m.Session)
+	c.i16(&m.Hops)
+	c.i32(&m.Group)
+	c.u8(&m.Kind.Type)
+	c.u8(&m.Kind.Op)
+	c.key(&m.Tenant)
+	c.key(&m.Key)
+	c.raw(m.Owner[:])
+	c.i64(&m.Stamp)
+	c.text(&m.Properties)
+	m.extra(c)
+}
+
+func (m *Request) extra(c *coder) {
+	switch m.Type {
+	case Acquire:
+		c.i64(&m.Token)
+		c.i32(&m.Expire)
+		c.u8(&m.Blocked)
+		c.i64(&m.Timeout)
+		c.i32(&m.Weight)
+		c.i64(&m.WatchID)
+	case Watch:
+		c.i64(&m.Token)
+		c.i32(&m.Watch)
+		c.i64(&m.WatchID)
+		c.i64(&m.Timeout)
+		c.u8(&m.WaitAcquire)
+		c.i32(&m.Expire)
+		c.i32(&m.Weight)
+	case Release:
+		c.i64(&m.Token)
+	case Renew:
+		c.i64(&m.Token)
+		c.i32(&m.Expire)
+	case Event:
+		c.i64(&m.Token)
+		c.i64(&m.WatchID)
+		c.i32(&m.Event)
+	case Get, Heartbeat, Reboot:
+	default:
+		c.failed = true // a server is silent then
+	}
+}
+
+// Response is a server's answer.
+type Response struct {
+	Type       Type
+	Session    int64
+	Status     Status
+	Hops       int16
+	Key        string
+	Properties string
+
+	// Token and Owner are those of the lock, in answers to Acquire and Get.
+	Token int64
+	Owner Owner
+}
+
+func (m *Response) layout(c *coder) {
+	c.only(2)
+	c.only(0)
+	c.u8((*byte)(&m.Type))
+	c.i64(&m.Session)
+	c.i16((*int16)(&m.Status))
+	c.i16(&m.Hops)
+	c.key(&m.Key)
+	c.text(&m.Properties)
+	if m.Status == Redirect { // has no more, whatever the type
+		return
+	}
+	switch m.Type {
+	case Acquire:
+		c.i64(&m.Token)
+		c.raw(m.Owner[:])
+	case Get:
+		c.i64(&m.Token)
+		c.raw(m.Owner[:])
+		m.sign(c)
+	}
+}
+
+// sign is the upper half of the process, which Get alone writes as 64 bits.
+func (m *Response) sign(c *coder) {
+	var sign int32
+	if m.Owner[15] >= 0x80 {
+		sign = -1
+	}
+	c.i32(&sign)
+}
+
+// MasterTo is the properties of a redirect. The real one names a port that is not for clients.
+func MasterTo(address string) string { return "PROPERTY_MASTER!" + address + "^" }
+
+// Master is the address in a redirect's properties, or "".
+func Master(properties string) string {
+	for one := range strings.SplitSeq(properties, "^") {
+		if name, value, _ := strings.Cut(one, "!"); name == "PROPERTY_MASTER" {
+			return value
+		}
+	}
+	return ""
+}
