@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,24 +42,50 @@ type worker struct {
 type scene struct {
 	*testing.T
 	env     *testdb.Env
+	freed   func() // what follows the end of a holder
+	parties []Party
 	lines   chan heard
 	done    chan struct{}
-	workers [2]*worker
+	workers []*worker
 	entries int
 	acked   map[int]int // the process that was told that a number is committed
 }
+
+// Party is how a process is started that works as those of Main do. It gets the name of the table that
+// it counts in.
+type Party func(t *testing.T, e *testdb.Env, counter string) *exec.Cmd
 
 // Contend has two processes contend for a key. By turns the one that holds it is killed, the one that
 // waits, and none: then two sections follow each other. In the end each number is there once, in the order of the tokens, and
 // none that was acknowledged is missing.
 func Contend(t *testing.T, e *testdb.Env) {
-	e.Exec(t, `CREATE TABLE `+counter(e)+` (n BIGINT PRIMARY KEY, token BIGINT NOT NULL, by_process BIGINT NOT NULL)`)
-	s := &scene{T: t, env: e, lines: make(chan heard), done: make(chan struct{}), acked: make(map[int]int)}
-	t.Cleanup(func() { close(s.done); e.Exec(t, `DROP TABLE `+counter(e)) })
-	for i := range s.workers {
-		s.workers[i] = s.start()
+	slowest := ContendAmong(t, e, func() {}, Go(""), Go(""))
+	t.Logf("after a kill the other process held the key within %s, of which %s is the TTL",
+		slowest.Round(time.Millisecond), TTL)
+}
+
+// Go is a process that Main serves.
+func Go(role string) Party {
+	return func(_ *testing.T, e *testdb.Env, _ string) *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), variable+"="+strings.Join(
+			[]string{e.Name, e.Dialect.Names().Prefix, e.Source, role}, "\n"))
+		return cmd
 	}
-	slowest := time.Duration(0)
+}
+
+// ContendAmong is Contend among processes of several kinds. freed is called after the end of one that
+// held the key: it may end the lease at once. slowest is the longest time until another held it.
+func ContendAmong(t *testing.T, e *testdb.Env, freed func(), parties ...Party) (slowest time.Duration) {
+	e.Exec(t, `CREATE TABLE `+counter(e)+` (n BIGINT PRIMARY KEY, token BIGINT NOT NULL, by_process BIGINT NOT NULL)`)
+	s := &scene{
+		T: t, env: e, freed: freed, parties: parties,
+		lines: make(chan heard), done: make(chan struct{}), acked: make(map[int]int),
+	}
+	t.Cleanup(func() { close(s.done); e.Exec(t, `DROP TABLE `+counter(e)) })
+	for _, p := range parties {
+		s.workers = append(s.workers, s.start(p))
+	}
 	for round := range rounds() {
 		if round%3 == 2 {
 			s.pass(s.entered(nil))
@@ -68,8 +95,7 @@ func Contend(t *testing.T, e *testdb.Env) {
 		slowest = max(slowest, s.round(round%3 == 0))
 	}
 	s.check()
-	t.Logf("after a kill the other process held the key within %s, of which %s is the TTL",
-		slowest.Round(time.Millisecond), TTL)
+	return slowest
 }
 
 // round kills one of the workers while the other, or it, is in the section. It returns how long the
@@ -84,11 +110,13 @@ func (s *scene) round(holder bool) (free time.Duration) {
 	s.kill(victim)
 	killed := time.Now()
 	if holder {
+		s.freed()
 		inside = s.entered(victim)
 		free = time.Since(killed)
 	}
 	s.pass(inside)
-	s.workers[s.index(victim)] = s.start()
+	i := slices.Index(s.workers, victim)
+	s.workers[i] = s.start(s.parties[i])
 	return free
 }
 
@@ -142,20 +170,14 @@ func (s *scene) next() heard {
 	}
 }
 
-func (s *scene) index(w *worker) int {
-	if s.workers[0] == w {
-		return 0
-	}
-	return 1
+// other is one that does not hold the key.
+func (s *scene) other(w *worker) *worker {
+	return s.workers[(slices.Index(s.workers, w)+1)%len(s.workers)]
 }
 
-func (s *scene) other(w *worker) *worker { return s.workers[1-s.index(w)] }
-
-func (s *scene) start() *worker {
+func (s *scene) start(p Party) *worker {
 	s.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), variable+"="+strings.Join(
-		[]string{s.env.Name, s.env.Dialect.Names().Prefix, s.env.Source}, "\n"))
+	cmd := p(s.T, s.env, counter(s.env))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -26,13 +26,18 @@ const TTL = time.Second
 
 const variable = "ROWLOCK_ADAPTER_WORKER"
 
-// Main runs the tests, unless this process is a worker: that one works until its input ends.
-func Main(m *testing.M, work func(ctx context.Context, w *Worker) error) {
+// Main runs the tests, unless this process is a worker: that one works until its input ends. After
+// the tests it removes folders.
+func Main(m *testing.M, work func(ctx context.Context, w *Worker) error, folders ...*string) {
 	what := strings.Split(os.Getenv(variable), "\n")
-	if len(what) != 3 {
-		os.Exit(m.Run())
+	if len(what) != 4 {
+		code := m.Run()
+		for _, f := range folders {
+			_ = os.RemoveAll(*f)
+		}
+		os.Exit(code)
 	}
-	if err := serve(what[0], what[1], what[2], work); err != nil {
+	if err := serve(what[0], what[1], what[2], what[3], work); err != nil {
 		fmt.Println("worker: failed", err)
 		os.Exit(1)
 	}
@@ -41,6 +46,7 @@ func Main(m *testing.M, work func(ctx context.Context, w *Worker) error) {
 // Worker is a process that takes one key again and again.
 type Worker struct {
 	Kind    string // of the database, as testdb names it
+	Role    string // as Go was given it
 	Locks   *rowlock.Client
 	DB      *sql.DB
 	Dialect dialect.Dialect
@@ -50,10 +56,10 @@ type Worker struct {
 	end context.CancelFunc
 }
 
-func serve(kind, prefix, source string, work func(context.Context, *Worker) error) error {
+func serve(kind, prefix, source, role string, work func(context.Context, *Worker) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	w := &Worker{Kind: kind, in: bufio.NewScanner(os.Stdin), end: cancel}
+	w := &Worker{Kind: kind, Role: role, in: bufio.NewScanner(os.Stdin), end: cancel}
 	for _, k := range testdb.Kinds {
 		if k.Name == kind {
 			w.env = &testdb.Env{Kind: k, Source: source, Dialect: k.New(dialect.Prefix(prefix))}
@@ -80,17 +86,32 @@ func (w *Worker) Section(ctx context.Context, l *rowlock.Lock) error {
 		w.say("failed", "no lock reaches the section")
 		return rowlock.ErrLost
 	}
+	return w.section(ctx, l.Token().String(), func(n int) error { return w.write(ctx, l, n) })
+}
+
+// Unfenced is Section under a lock without a token, if it is held until the section has waited.
+func (w *Worker) Unfenced(ctx context.Context, held func() error) error {
+	return w.section(ctx, "0", func(n int) error {
+		if err := held(); err != nil {
+			return err
+		}
+		_, err := w.DB.ExecContext(ctx, w.insert(), n, 0, os.Getpid())
+		return err
+	})
+}
+
+func (w *Worker) section(ctx context.Context, token string, write func(n int) error) error {
 	n := 0
 	last := `SELECT coalesce(max(n), 0) FROM ` + w.counter()
 	if err := w.DB.QueryRowContext(ctx, last).Scan(&n); err != nil {
 		return err
 	}
-	w.say("in", l.Token().String())
+	w.say("in", token)
 	if !w.in.Scan() {
 		w.end()
 		return errors.New("the test has ended")
 	}
-	err := w.write(ctx, l, n+1)
+	err := write(n + 1)
 	switch {
 	case err == nil:
 		w.say("out", strconv.Itoa(n+1))
@@ -105,10 +126,13 @@ func (w *Worker) Section(ctx context.Context, l *rowlock.Lock) error {
 // write writes a number, with the token under which it is written.
 func (w *Worker) write(ctx context.Context, l *rowlock.Lock, n int) error {
 	return l.DoTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, w.env.SQL(`INSERT INTO `+w.counter()+` (n, token, by_process) VALUES (?, ?, ?)`),
-			n, int64(l.Token()), os.Getpid())
+		_, err := tx.ExecContext(ctx, w.insert(), n, int64(l.Token()), os.Getpid())
 		return err
 	})
+}
+
+func (w *Worker) insert() string {
+	return w.env.SQL(`INSERT INTO ` + w.counter() + ` (n, token, by_process) VALUES (?, ?, ?)`)
 }
 
 func (w *Worker) counter() string { return counter(w.env) }

@@ -196,6 +196,13 @@ var bans = []struct {
 	{"./adapters/migrate", "test helpers", nil, "it is part of the user's program"},
 	{"./adapters/robfig", "drivers", nil, "it is given a client, and speaks to no database"},
 	{"./adapters/robfig", "test helpers", nil, "it is part of the user's program"},
+	{"./shedlock", "drivers", nil, "it is given a dialect and a pool"},
+	{
+		"./shedlock", "./internal",
+		[]string{"./internal/sqlstore", "./internal/conn", "leaves", "./internal/retry"},
+		"its table is ShedLock's: it has nothing to do with the machines of a client",
+	},
+	{"./shedlock", "test helpers", nil, "it is part of the user's program"},
 	{".", "./internal/measure", nil, "a lock needs no metrics"},
 	{
 		"./paxosbridge/internal/model", "anything else", nil,

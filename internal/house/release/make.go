@@ -20,7 +20,7 @@ import (
 // of those before, so that another order would publish sums of nothing.
 var modules = []string{
 	"", "adapters/certmagic", "adapters/gocron", "adapters/goose", "adapters/migrate", "adapters/robfig",
-	"promrowlock", "otelrowlock", "paxosbridge/etcd", "wlock", "cmd/rowlockvet", "cmd/rowlock", "examples", "examples/stacks",
+	"promrowlock", "otelrowlock", "paxosbridge/etcd", "shedlock", "wlock", "cmd/rowlockvet", "cmd/rowlock", "examples", "examples/stacks",
 }
 
 // release is a version of all modules.

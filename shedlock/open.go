@@ -1,0 +1,52 @@
+package shedlock
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+
+	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Option configures Open.
+type Option func(*string)
+
+// Table names the table, if it is not shedlock: schema.name or name, as ShedLock was given it.
+func Table(name string) Option { return func(table *string) { *table = name } }
+
+var names = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*\.)?[A-Za-z_][A-Za-z0-9_]*$`)
+
+// Open returns a store on ShedLock's table. It makes no table. Its error says what to change about
+// one that is missing (ErrNoSchema) or otherwise (ErrSchemaVersion, ErrNotDurable), and about a pool
+// whose sessions have a time zone of their own (ErrConfig). The caller closes db, after the client.
+func Open(ctx context.Context, db *sql.DB, d dialect.Dialect, opts ...Option) (*Store, error) {
+	if db == nil || isnil.Value(d) {
+		return nil, fmt.Errorf("%w: shedlock: the pool or the dialect is nil", lease.ErrConfig)
+	}
+	table := "shedlock"
+	for _, o := range opts {
+		o(&table)
+	}
+	if !names.MatchString(table) {
+		return nil, fmt.Errorf("%w: shedlock: %q names no table; write name or schema.name", lease.ErrConfig, table)
+	}
+	catalog, ok := catalogs[d.Name()]
+	if !ok {
+		return nil, fmt.Errorf("%w: shedlock on %s; use PostgreSQL, MySQL or MariaDB", lease.ErrUnsupported, d.Name())
+	}
+	t, err := catalog.read(ctx, db, table)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.check(table, catalog); err != nil {
+		return nil, err
+	}
+	return &Store{
+		db: db, dialect: sqlstore.Of(d), text: statements(catalog.words, table, catalog.numbered),
+		names: t.columns["name"].room(), most: t.columns["locked_by"].room(),
+	}, nil
+}

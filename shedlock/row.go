@@ -1,0 +1,112 @@
+package shedlock
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// ownerLength is how much of locked_by names the attempt: 32 digits and a slash.
+const ownerLength = 33
+
+func mark(o lease.Owner) string { return o.String() + "/" }
+
+// lockedBy is what is written for an attempt: as much of its note as the column has room for.
+func lockedBy(r lease.AcquireRequest, most int) string {
+	by := []rune(mark(r.Owner) + strings.ToValidUTF8(r.Note, "\uFFFD"))
+	return string(by[:min(len(by), most)])
+}
+
+// row is a lock as it was read, by the database's clock.
+type row struct {
+	name, by  string
+	left, age time.Duration // until lock_until, since locked_at
+	clock     time.Duration // since 1970
+}
+
+// owner is the attempt that has locked the row. ok is false if it was no process of rowlock's.
+func (r row) owner() (o lease.Owner, ok bool) {
+	if len(r.by) < ownerLength || r.by[ownerLength-1] != '/' {
+		return o, false
+	}
+	n, err := hex.Decode(o[:], []byte(r.by[:ownerLength-1]))
+	return o, err == nil && n == len(o) && strings.HasPrefix(r.by, mark(o))
+}
+
+func (r row) isOf(o lease.Owner) bool { return strings.HasPrefix(r.by, mark(o)) }
+
+func (r row) locked() time.Duration { return r.clock - r.age }
+
+// note is what an operator may know the holder by: the host of a Java process.
+func (r row) note() string {
+	if _, ours := r.owner(); ours {
+		return r.by[ownerLength:]
+	}
+	return r.by
+}
+
+func (r row) holder() lease.Holder {
+	return lease.Holder{Note: shortened(r.note()), Remaining: r.left}
+}
+
+// shortened keeps to what a store may return: a column can be longer than ShedLock's.
+func shortened(note string) string {
+	if len(note) <= lease.MaxStoredNote {
+		return note
+	}
+	note = note[:lease.MaxStoredNote]
+	for !utf8.ValidString(note) {
+		note = note[:len(note)-1]
+	}
+	return note
+}
+
+// record is the row as Inspect has it. A row does not tell a lock that was released from one that ran
+// out, so that both are free. A grant to a Java process is told from the next by its time.
+func (r row) record() lease.Record {
+	rec := lease.Record{
+		Lease: lease.Lease{Key: r.name}, Held: r.left > 0, Note: shortened(r.note()),
+		Remaining: r.left, Age: r.age, Placement: lease.PlacementTable,
+	}
+	if !rec.Held {
+		return rec
+	}
+	if o, ours := r.owner(); ours {
+		rec.Owner = o
+		return rec
+	}
+	sum := sha256.Sum256([]byte(r.by + strconv.FormatInt(int64(r.locked()), 10)))
+	copy(rec.Owner[:], sum[:])
+	return rec
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+func scan(from scanner) (r row, err error) {
+	var left, age, clock int64
+	err = from.Scan(&r.name, &r.by, &left, &age, &clock)
+	r.left, r.age, r.clock = micros(left), micros(age), micros(clock)
+	return r, err
+}
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+// look reads a row. ok is false if there is none.
+func (s *Store) look(ctx context.Context, key string) (r row, ok bool, err error) {
+	r, err = scan(s.db.QueryRowContext(ctx, s.text.look, key))
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, false, nil
+	}
+	if err == nil {
+		s.clocks.note(r)
+	}
+	return r, err == nil, err
+}

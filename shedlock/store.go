@@ -1,0 +1,197 @@
+package shedlock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rowlockdb/rowlock/internal/retry"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+var _ lease.Store = (*Store)(nil)
+
+// Store is a lease.Store over ShedLock's table. It is safe for concurrent use, and needs no Close.
+type Store struct {
+	db          *sql.DB
+	dialect     *sqlstore.Dialect
+	text        text
+	names, most int // the lengths of name and locked_by in characters
+	clocks      clocks
+}
+
+// tries of a request that another transaction was in the way of, or of which no answer came.
+const tries = 5
+
+// errRaced says that the row changed between two statements.
+var errRaced = errors.New("the row changed underneath")
+
+// Acquire grants each free or expired key to its requester. Its tokens are 0. See [lease.Store].
+func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	return each(ctx, reqs, s.acquire)
+}
+
+// Renew extends leases that are still owned and have not expired. See [lease.Store].
+func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+	return each(ctx, reqs, s.renew)
+}
+
+// Release ends leases. Gone says that the row names another owner, or is free or expired: it does not
+// tell the two apart. See [lease.Store].
+func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+	return each(ctx, leases, s.release)
+}
+
+func each[R, A any](ctx context.Context, reqs []R, one func(context.Context, R) A) ([]A, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	answers := make([]A, len(reqs))
+	for i, r := range reqs {
+		answers[i] = one(ctx, r)
+	}
+	return answers, nil
+}
+
+// acquire tries until it knows the outcome. After an answer that was lost, the row says whether this
+// owner has it, and then a write that is acknowledged says so too: a read alone may show a commit
+// that is not durable yet.
+func (s *Store) acquire(ctx context.Context, r lease.AcquireRequest) (a lease.Acquired) {
+	if err := s.check(r); err != nil {
+		return lease.Acquired{Err: err}
+	}
+	err := s.settle(ctx, "acquire", r.Key, &a.Unknown, func() (sent bool, err error) {
+		var holder row
+		a.Granted, holder, sent, err = s.attempt(ctx, r)
+		if err == nil && !a.Granted {
+			a.Holder = holder.holder()
+		}
+		return sent, err
+	})
+	if err != nil {
+		return lease.Acquired{Err: err}
+	}
+	return a
+}
+
+// settle repeats what is idempotent until it has an answer. unknown is set once a write was sent of
+// which no answer came.
+func (s *Store) settle(
+	ctx context.Context, verb, key string, unknown *bool, do func() (sent bool, err error),
+) error {
+	pauses := retry.Pauses()
+	for try := 1; ; try++ {
+		sent, err := do()
+		if err == nil || errors.Is(err, lease.ErrConfig) || errors.Is(err, lease.ErrInvalidKey) {
+			return err
+		}
+		v := sqlstore.Verdict{Class: sqlstore.Conflict}
+		if !errors.Is(err, errRaced) {
+			v = sqlstore.Judge(s.dialect, err)
+		}
+		*unknown = *unknown || sent && v.Class == sqlstore.Unknown
+		if v.Class.Retry() && try < tries && retry.Sleep(ctx, pauses.NextBackOff()) {
+			continue
+		}
+		if *unknown {
+			return fmt.Errorf("%w: shedlock: %s %q: %w", lease.ErrUnknown, verb, key, err)
+		}
+		return v.Explain(fmt.Sprintf("shedlock: %s %q", verb, key), err)
+	}
+}
+
+// attempt writes only if the row is free, expired or this owner's.
+func (s *Store) attempt(ctx context.Context, r lease.AcquireRequest) (granted bool, found row, sent bool, err error) {
+	found, ok, err := s.look(ctx, r.Key)
+	switch {
+	case err != nil:
+		return false, found, false, err
+	case !ok:
+		return s.create(ctx, r)
+	case found.name != r.Key:
+		return false, found, false, fmt.Errorf("%w: shedlock: the table's collation takes %q for %q, which is there: use that",
+			lease.ErrInvalidKey, r.Key, found.name)
+	}
+	if err := s.clocks.check(found); err != nil {
+		return false, found, false, err
+	}
+	if found.left > 0 && !found.isOf(r.Owner) {
+		return false, found, false, nil
+	}
+	n, err := s.exec(ctx, s.text.update, r.TTL.Microseconds(), lockedBy(r, s.most), r.Key, mark(r.Owner))
+	if err == nil && n == 0 {
+		err = errRaced
+	}
+	return err == nil, found, true, err
+}
+
+// create inserts the row. If another process was first, the next attempt finds its row.
+func (s *Store) create(ctx context.Context, r lease.AcquireRequest) (granted bool, found row, sent bool, err error) {
+	_, err = s.exec(ctx, s.text.insert, r.Key, r.TTL.Microseconds(), lockedBy(r, s.most))
+	if err != nil && sqlstore.Judge(s.dialect, err).Class == sqlstore.Refused {
+		if _, ok, failed := s.look(ctx, r.Key); ok && failed == nil {
+			err = errRaced
+		}
+	}
+	return err == nil, row{}, true, err
+}
+
+// renew finds no change if the row has this very expiry already: MySQL then counts no row.
+func (s *Store) renew(ctx context.Context, r lease.RenewRequest) (a lease.Renewed) {
+	unknown := false
+	a.Err = s.settle(ctx, "renew", r.Key, &unknown, func() (sent bool, err error) {
+		n, err := s.exec(ctx, s.text.renew, r.TTL.Microseconds(), r.Key, mark(r.Owner))
+		if err != nil {
+			return true, err
+		}
+		if a.Outcome = lease.Extended; n > 0 {
+			return true, nil
+		}
+		found, ok, err := s.look(ctx, r.Key)
+		if a.Outcome = lease.Lost; err == nil && ok && found.isOf(r.Owner) && found.left > 0 {
+			a.Outcome, a.Remaining = lease.Busy, found.left
+		}
+		return false, err
+	})
+	return a
+}
+
+func (s *Store) release(ctx context.Context, l lease.Lease) (a lease.Released) {
+	unknown := false
+	a.Err = s.settle(ctx, "release", l.Key, &unknown, func() (sent bool, err error) {
+		n, err := s.exec(ctx, s.text.release, l.Key, mark(l.Owner))
+		// A try without an answer may have released it.
+		a.Gone = n == 0 && !unknown
+		return true, err
+	})
+	return a
+}
+
+func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	result, err := s.db.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// check refuses what the columns cannot have: a database that is lax would cut it.
+func (s *Store) check(r lease.AcquireRequest) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	switch n := utf8.RuneCountInString(r.Key); {
+	case !utf8.ValidString(r.Key) || hasNUL(r.Key):
+		return fmt.Errorf("%w: shedlock: %q is no text; ShedLock's names are", lease.ErrInvalidKey, r.Key)
+	case n > s.names:
+		return fmt.Errorf("%w: shedlock: %.24q… has %d characters; the column name has %d: shorten it",
+			lease.ErrInvalidKey, r.Key, n, s.names)
+	case r.TTL < time.Millisecond:
+		return fmt.Errorf("%w: shedlock: %q: a TTL of %s; the table has milliseconds", lease.ErrConfig, r.Key, r.TTL)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package shedlock
+
+import (
+	"strconv"
+	"strings"
+)
+
+// text is the statements for one kind of database and one table.
+type text struct{ look, all, insert, update, renew, release string }
+
+// words are what the databases say differently. Each has UTC, whatever the session's time zone.
+type words struct{ now, until, micros string }
+
+var (
+	// CURRENT_TIMESTAMP would be that of the transaction: a renewal that has waited for the row would
+	// revive a lease that has run out.
+	postgresWords = words{
+		now:    "(clock_timestamp() AT TIME ZONE 'UTC')",
+		until:  "(clock_timestamp() AT TIME ZONE 'UTC' + CAST(? AS bigint) * interval '1 microsecond')",
+		micros: "CAST(extract(epoch FROM {to} - {from}) * 1000000 AS bigint)",
+	}
+	// ShedLock's statements have milliseconds, and so have its columns.
+	mysqlWords = words{
+		now:    "UTC_TIMESTAMP(3)",
+		until:  "TIMESTAMPADD(MICROSECOND, ?, UTC_TIMESTAMP(3))",
+		micros: "TIMESTAMPDIFF(MICROSECOND, {from}, {to})",
+	}
+)
+
+func (w words) between(from, to string) string {
+	return strings.NewReplacer("{from}", from, "{to}", to).Replace(w.micros)
+}
+
+// statements are those of a table. {mine} compares the beginning of locked_by, which no two attempts
+// share. An expired row is granted only if it was not locked in the future: see clocks.
+func statements(w words, table string, numbered bool) text {
+	fill := strings.NewReplacer("{table}", table, "{now}", w.now, "{until}", w.until,
+		"{mine}", "left(locked_by, "+strconv.Itoa(ownerLength)+") = ?",
+		"{left}", w.between(w.now, "lock_until"), "{age}", w.between("locked_at", w.now),
+		"{clock}", w.between("TIMESTAMP '1970-01-01 00:00:00'", w.now),
+		"{ahead}", w.between(w.now, "locked_at"), "{tolerance}", strconv.FormatInt(tolerance.Microseconds(), 10))
+	of := func(s string) string {
+		s = fill.Replace(s)
+		for n := 1; numbered && strings.Contains(s, "?"); n++ {
+			s = strings.Replace(s, "?", "$"+strconv.Itoa(n), 1)
+		}
+		return s
+	}
+	all := `SELECT name, locked_by, {left}, {age}, {clock} FROM {table}`
+	return text{
+		look:   of(all + ` WHERE name = ?`),
+		all:    of(all),
+		insert: of(`INSERT INTO {table} (name, lock_until, locked_at, locked_by) VALUES (?, {until}, {now}, ?)`),
+		update: of(`UPDATE {table} SET lock_until = greatest(lock_until, {until}), locked_at = {now}, locked_by = ? ` +
+			`WHERE name = ? AND ({mine} OR lock_until <= {now} AND {ahead} <= {tolerance})`),
+		renew: of(`UPDATE {table} SET lock_until = greatest(lock_until, {until}) ` +
+			`WHERE name = ? AND {mine} AND lock_until > {now}`),
+		release: of(`UPDATE {table} SET lock_until = {now} WHERE name = ? AND {mine} AND lock_until > {now}`),
+	}
+}
