@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -126,9 +127,25 @@ type Evicted struct {
 	// Session is the server's id of the session, and User the database user that it belongs to.
 	Session int64
 	User    string
+	// From is the client's address as the server sees it, if it shows one, and Age at least how long
+	// its transaction has been open: below 0 if this user may not see it.
+	From string
+	Age  time.Duration
 	// Ended is false for a session that goes on.
 	Ended bool
 	// Prepared is the statement that ends a prepared transaction, which no session has: Session is
 	// 0 then. Its application may have to commit it instead.
 	Prepared string
+}
+
+// String says which session it is, and since when.
+func (e Evicted) String() string {
+	if e.Prepared != "" {
+		return "a prepared transaction, which no session has: commit it, or end it with: " + e.Prepared
+	}
+	who := fmt.Sprintf("session %d of the user %q", e.Session, e.User)
+	if e.Age < 0 {
+		return who
+	}
+	return fmt.Sprintf("%s (client %s, transaction %v old)", who, cmp.Or(e.From, "local"), e.Age.Round(time.Second/10))
 }

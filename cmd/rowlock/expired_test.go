@@ -28,7 +28,7 @@ func TestAnExpiredKeyIsCalledFreeIfNoTransactionHasIt(t *testing.T) {
 		if _, err := tx.ExecContext(b.Context(), b.SQL(`UPDATE {rowlock} SET note = 'x' WHERE {key} = ?`), []byte("k")); err != nil {
 			b.Fatal(err)
 		}
-		says("its row is still locked: session ")
+		says("its row is still locked by session ")
 		if _, err := tx.ExecContext(b.Context(), b.SQL(`UPDATE {rowlock} SET note = 'y' WHERE {key} = ?`), []byte("k")); err != nil {
 			b.Errorf("the transaction was ended: %v", err)
 		}

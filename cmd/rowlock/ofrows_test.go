@@ -3,7 +3,7 @@ package main
 // locked is said of an expired key whose row a session has locked.
 var locked = []saying{
 	{"ls --all", "(expired)", "(free)", ""},
-	{"show k", "its row is still locked: session |release 'k' --force --evict", "held|free", servers},
+	{"show k", "its row is still locked by session |(client |release 'k' --force --evict", "held|free", servers},
 	{"show k", "free, unless a transaction still has its row locked", "held|next caller", "sqlite"},
 	{"console key?k=k", "unless a transaction still has its row locked", "<dd>held|<dd>free", ""},
 }
@@ -16,7 +16,7 @@ var ofRows = []situation{
 	}, noWaiter, noCycle)},
 	{"a holder is cut off in a fenced transaction, and its lease has expired", (*stage).cutOffInside, servers, join(locked, noWaiter, noCycle)},
 	{"such a key is waited for", (*stage).stoppedAndWaitedFor, servers, join([]saying{
-		{"show k", "its row is still locked: session |web-2", "held|free", ""},
+		{"show k", "its row is still locked by session |(client |web-2", "held|free", ""},
 		{"waiters", "k ", "(free)", ""},
 		{"waiters k", "process  web-2", "(free)", ""},
 		{"console waits", ">k<", "(free)", ""},
@@ -32,7 +32,7 @@ var ofRows = []situation{
 	{"a transaction that is not rowlock's has an expired key's row", (*stage).lockedByAnother, "", join(locked, noWaiter, noCycle)},
 	{"a prepared transaction has an expired key's row", (*stage).prepared, servers, join([]saying{
 		{"ls --all", "(expired)", "(free)", ""},
-		{"show k", "its row is still locked: it is prepared, and no session has it|{process}", "held|free|--evict", ""},
+		{"show k", "its row is still locked by a prepared transaction, which no session has|{process}", "held|free|--evict", ""},
 		{"console key?k=k", "unless a transaction still has its row locked", "<dd>held|<dd>free", ""},
 	}, noWaiter, noCycle)},
 	{"a transaction has unlocked the key, and is not committed", (*stage).unlocking, "", join([]saying{

@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -24,11 +23,10 @@ func (d *database) EndBlockers(
 	least time.Duration,
 ) ([]sqlstore.Blocker, error) {
 	section := "evict-mysql"
-	if s.Flavor == mariaDB { // 0 is also for one that began in the second in which the wait did
-		section, least = "evict-mariadb", cmp.Or(least, -time.Second)
+	if s.Flavor == mariaDB {
+		section = "evict-mariadb"
 	}
-	found, err := sqlstore.Blockers(ctx, s, row.Section(d, section),
-		[]any{conn.Micros(least), waiter, []byte(row.Key)})
+	found, err := sqlstore.Blockers(ctx, s, row.Section(d, section), []any{waiter, []byte(row.Key)})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +37,7 @@ func (d *database) EndBlockers(
 		if b.Session == 0 {
 			found[i].Prepared = prepared(ctx, s.Conn())
 		}
-		if !b.Own || !b.Old || b.Session == 0 {
+		if !b.Own || b.Age < least || b.Session == 0 {
 			continue
 		}
 		// 1094: the session has ended by itself.
@@ -110,7 +108,7 @@ func (d *database) MayEvict(ctx context.Context, conn *sql.Conn) (grant string, 
 	if err := conn.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
 		return "", err
 	}
-	query, args, grant := sqlstore.Expired{Why: sqlstore.LateLease}.Section(d, "evict-mysql"), []any{0, 0, []byte{}},
+	query, args, grant := sqlstore.Expired{Why: sqlstore.LateLease}.Section(d, "evict-mysql"), []any{0, []byte{}},
 		"GRANT SELECT ON performance_schema.* TO the user"
 	if strings.Contains(version, mariaDB) {
 		query, args, grant = d.Text("may-evict-mariadb"), nil, "GRANT PROCESS ON *.* TO the user"

@@ -21,13 +21,13 @@ SELECT 1 FROM rowlock AS r
   FOR UPDATE /*!80000 OF r */
 
 -- name: evict-mysql
--- least age in µs, waiter's session, key. Returns the session that has the row for which the waiter
+-- waiter's session, key. Returns the session that has the row for which the waiter
 -- waits. Another waiter before it is left out, because its lock is not granted. A prepared
 -- transaction has no session any more: its id is 0. INNODB_TRX cannot be read (error 3854, seen
 -- with 9.7) while a statement with binary parameters is under way, as ours are.
 SELECT COALESCE(t.PROCESSLIST_ID, 0), COALESCE(t.PROCESSLIST_USER, ''),
-  COALESCE(t.PROCESSLIST_USER = SUBSTRING_INDEX(USER(), '@', 1), 0),
-       COALESCE(MAX(x.TIMER_WAIT) DIV 1000000, t.PROCESSLIST_TIME * 1000000, 0) >= ?, 0, ''
+  COALESCE(t.PROCESSLIST_HOST, ''), COALESCE(MAX(x.TIMER_WAIT) DIV 1000000, t.PROCESSLIST_TIME * 1000000, 0),
+  COALESCE(t.PROCESSLIST_USER = SUBSTRING_INDEX(USER(), '@', 1), 0), 0, ''
 FROM performance_schema.threads AS w
 STRAIGHT_JOIN performance_schema.data_lock_waits AS d ON d.REQUESTING_THREAD_ID = w.THREAD_ID
 STRAIGHT_JOIN performance_schema.data_locks AS l ON l.ENGINE_LOCK_ID = d.BLOCKING_ENGINE_LOCK_ID
@@ -38,15 +38,15 @@ LEFT JOIN performance_schema.events_transactions_current AS x ON x.THREAD_ID = t
 WHERE w.PROCESSLIST_ID = ? AND NOT t.THREAD_ID <=> w.THREAD_ID
   AND EXISTS (SELECT 1 FROM rowlock AS r
     WHERE r.`key` = ? AND r.placement = @placement AND r.owner IS NOT NULL AND @late)
-GROUP BY t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_TIME
+GROUP BY t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_HOST, t.PROCESSLIST_TIME
 
 -- name: evict-mariadb
 -- as evict-mysql. A lock for which its transaction still waits is the one it has requested. What has
 -- only read has the number 0: it is told if as many block as have locked rows at all. The tables may
--- be old, so the age is that of when the wait began. Times are cut to seconds.
-SELECT DISTINCT t.trx_mysql_thread_id, COALESCE(p.USER, ''),
-  COALESCE(p.USER = SUBSTRING_INDEX(USER(), '@', 1), 0),
-       t.trx_started < w.trx_wait_started - INTERVAL ? MICROSECOND, 0, ''
+-- be old, so the age is that of when the wait began. Times are cut to seconds: it is at least that.
+SELECT DISTINCT t.trx_mysql_thread_id, COALESCE(p.USER, ''), COALESCE(p.HOST, ''),
+  GREATEST(TIMESTAMPDIFF(MICROSECOND, t.trx_started, w.trx_wait_started) - 1000000, 0),
+  COALESCE(p.USER = SUBSTRING_INDEX(USER(), '@', 1), 0), 0, ''
 FROM information_schema.INNODB_TRX AS w
 STRAIGHT_JOIN information_schema.INNODB_LOCK_WAITS AS d ON d.requesting_trx_id = w.trx_id
   AND d.requested_lock_id = w.trx_requested_lock_id

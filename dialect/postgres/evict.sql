@@ -31,16 +31,16 @@ WITH late AS MATERIALIZED (
   SELECT $2::int AS pid UNION ALL SELECT unnest(pg_blocking_pids(pid)) FROM pg_locks
     WHERE pid = $2::int AND locktype = 'tuple' AND NOT granted
 ), blockers AS MATERIALIZED (
-  SELECT a.pid, COALESCE(a.usename, p.owner) AS usename,
-         COALESCE(a.usename = session_user, false) AS own, COALESCE(a.xact_start
-           <= clock_timestamp() - $3::bigint * interval '1 microsecond', false) AS old, p.gid
+  SELECT a.pid, COALESCE(a.usename, p.owner) AS usename, p.gid,
+    COALESCE(a.usename = session_user, false) AS own, host(a.client_addr) || ':' || a.client_port AS peer,
+    COALESCE(extract(epoch FROM clock_timestamp() - COALESCE(a.xact_start, p.prepared)) * 1000000, -1)::bigint AS age
   FROM first JOIN locks AS w ON w.pid = first.pid AND NOT w.granted
   JOIN locks AS h ON h.transactionid = w.transactionid AND h.granted
   LEFT JOIN pg_stat_activity AS a ON a.pid = h.pid
   LEFT JOIN pg_prepared_xacts AS p ON h.pid IS NULL AND p.transaction = h.transactionid
   WHERE EXISTS (SELECT FROM late) AND (a.pid IS NOT NULL OR p.gid IS NOT NULL)
 )
-SELECT COALESCE(pid, 0)::bigint, COALESCE(usename::text, ''), own, old,
-  CASE WHEN own AND old THEN pg_terminate_backend(pid) ELSE false END,
+SELECT COALESCE(pid, 0)::bigint, COALESCE(usename::text, ''), COALESCE(peer, ''), age, own,
+  CASE WHEN own AND age >= $3::bigint THEN pg_terminate_backend(pid) ELSE false END,
   CASE WHEN gid IS NULL THEN '' ELSE 'ROLLBACK PREPARED ' || quote_literal(gid) END
 FROM blockers

@@ -198,8 +198,8 @@ SELECT /* rowlock await-expired */ 1 FROM `rowlock` AS r
 
 -- dialect/mysql/evict.sql: evict-mysql
 SELECT /* rowlock evict-mysql */ COALESCE(t.PROCESSLIST_ID, 0), COALESCE(t.PROCESSLIST_USER, ''),
-  COALESCE(t.PROCESSLIST_USER = SUBSTRING_INDEX(USER(), '@', 1), 0),
-       COALESCE(MAX(x.TIMER_WAIT) DIV 1000000, t.PROCESSLIST_TIME * 1000000, 0) >= ?, 0, ''
+  COALESCE(t.PROCESSLIST_HOST, ''), COALESCE(MAX(x.TIMER_WAIT) DIV 1000000, t.PROCESSLIST_TIME * 1000000, 0),
+  COALESCE(t.PROCESSLIST_USER = SUBSTRING_INDEX(USER(), '@', 1), 0), 0, ''
 FROM performance_schema.threads AS w
 STRAIGHT_JOIN performance_schema.data_lock_waits AS d ON d.REQUESTING_THREAD_ID = w.THREAD_ID
 STRAIGHT_JOIN performance_schema.data_locks AS l ON l.ENGINE_LOCK_ID = d.BLOCKING_ENGINE_LOCK_ID
@@ -210,12 +210,12 @@ LEFT JOIN performance_schema.events_transactions_current AS x ON x.THREAD_ID = t
 WHERE w.PROCESSLIST_ID = ? AND NOT t.THREAD_ID <=> w.THREAD_ID
   AND EXISTS (SELECT 1 FROM `rowlock` AS r
     WHERE r.`key` = ? AND r.placement = 0 AND r.owner IS NOT NULL AND @late)
-GROUP BY t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_TIME
+GROUP BY t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_HOST, t.PROCESSLIST_TIME
 
 -- dialect/mysql/evict.sql: evict-mariadb
-SELECT /* rowlock evict-mariadb */ DISTINCT t.trx_mysql_thread_id, COALESCE(p.USER, ''),
-  COALESCE(p.USER = SUBSTRING_INDEX(USER(), '@', 1), 0),
-       t.trx_started < w.trx_wait_started - INTERVAL ? MICROSECOND, 0, ''
+SELECT /* rowlock evict-mariadb */ DISTINCT t.trx_mysql_thread_id, COALESCE(p.USER, ''), COALESCE(p.HOST, ''),
+  GREATEST(TIMESTAMPDIFF(MICROSECOND, t.trx_started, w.trx_wait_started) - 1000000, 0),
+  COALESCE(p.USER = SUBSTRING_INDEX(USER(), '@', 1), 0), 0, ''
 FROM information_schema.INNODB_TRX AS w
 STRAIGHT_JOIN information_schema.INNODB_LOCK_WAITS AS d ON d.requesting_trx_id = w.trx_id
   AND d.requested_lock_id = w.trx_requested_lock_id

@@ -55,10 +55,8 @@ func (w *Evictions) Found(ctx context.Context, key string, remaining time.Durati
 	case w.After <= 0 || !w.Store.Evicts():
 	case remaining > 0:
 		w.Forget(key)
-	case w.isDue(key, time.Now()):
-		if w.Calls.Enter() { // Close waits for the eviction
-			go w.evict(context.WithoutCancel(ctx), key)
-		}
+	case w.isDue(key, time.Now()) && w.Calls.Enter(): // Close waits for the eviction
+		go w.evict(context.WithoutCancel(ctx), key)
 	}
 }
 
@@ -119,18 +117,16 @@ func (w *Evictions) evict(ctx context.Context, key string) {
 			"and the session that locks it could not be ended: %w", key, err))
 	}
 	for _, s := range found {
-		if s.Ended {
-			w.tell(ctx, key, s.Session, nil)
-			continue
+		var why error
+		switch {
+		case s.Ended:
+		case s.Prepared != "":
+			why = fmt.Errorf("%w: %q is expired and its row locked by %v", lease.ErrBusy, key, s)
+		default:
+			why = fmt.Errorf("%w: %q is expired and its row locked by %v; only that user or an administrator "+
+				"can end it", lease.ErrPrivilege, key, s)
 		}
-		if s.Prepared != "" {
-			w.tell(ctx, key, 0, fmt.Errorf("%w: %q is expired and its row locked by a prepared transaction, "+
-				"which no session has: commit it, or end it with: %s", lease.ErrBusy, key, s.Prepared))
-			continue
-		}
-		w.tell(ctx, key, s.Session, fmt.Errorf("%w: %q is expired and its row locked by session %d "+
-			"of the user %q; only that user or an administrator can end it",
-			lease.ErrPrivilege, key, s.Session, s.User))
+		w.tell(ctx, key, s.Session, why)
 	}
 	w.Freed(key)
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"strings"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
@@ -15,15 +15,6 @@ import (
 type Blocker struct {
 	lease.Evicted
 	Own bool // of the user that asks
-	Old bool // its transaction is as old as was asked for
-}
-
-// Describe says who it is.
-func (b Blocker) Describe() string {
-	if b.Prepared != "" {
-		return "it is prepared, and no session has it: commit it, or end it with: " + b.Prepared
-	}
-	return fmt.Sprintf("session %d of the user %q", b.Session, b.User)
 }
 
 // Why says for which row a section of evictions looks: the name of a section that replaces @late.
@@ -66,14 +57,15 @@ func AwaitRow(
 	})
 }
 
-// Blockers runs a section that returns blockers: id, user, own, old, ended, prepared. Own, old and
-// ended are 1 for true.
+// Blockers runs a section that returns blockers. Own and ended are 1 for true, the age is in µs.
 func Blockers(ctx context.Context, s *conn.Session, query string, args []any) (
 	out []Blocker, err error,
 ) {
 	err = s.Query(ctx, query, args, func(row conn.Columns) error {
 		var b Blocker
-		err := row.Scan(&b.Session, &b.User, &b.Own, &b.Old, &b.Ended, &b.Prepared)
+		var age int64
+		err := row.Scan(&b.Session, &b.User, &b.From, &age, &b.Own, &b.Ended, &b.Prepared)
+		b.Age = time.Duration(age) * time.Microsecond
 		out = append(out, b)
 		return err
 	})

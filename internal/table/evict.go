@@ -17,8 +17,9 @@ const (
 	// evictTimeout bounds an eviction. One pinned connection waits for the row, for a second, and
 	// another looks which session blocks it.
 	evictTimeout = 3 * time.Second
-	// lookPause is between two looks: MariaDB's view is refreshed every 0.1 s, and no sooner.
-	lookPause = 150 * time.Millisecond
+	// lookPause is between two looks: MariaDB refreshes its view every 0.1 s.
+	lookPause  = 150 * time.Millisecond
+	neverAsOld = 100 * 365 * 24 * time.Hour // as no transaction is
 )
 
 // Evict has one pinned connection wait for the row and another end the session that blocks it. The
@@ -32,7 +33,7 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
 	}
 	looks := least < 0
 	if looks {
-		least = 100 * 365 * 24 * time.Hour // no transaction is as old
+		least = neverAsOld
 	}
 	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 	defer cancel()
@@ -99,7 +100,8 @@ func (s *Store) endBlockers(
 			return nil, err
 		}
 		for _, b := range found {
-			if !slices.Contains(out, b) {
+			older := func(o sqlstore.Blocker) bool { o.Age = b.Age; return o == b }
+			if !slices.ContainsFunc(out, older) {
 				out = append(out, b)
 			}
 		}

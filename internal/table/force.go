@@ -28,40 +28,35 @@ func (s *Store) ForceRelease(ctx context.Context, r lease.ForceRequest) (lease.F
 		return lease.Forced{}, err
 	}
 	began := time.Now()
-	got, err := s.force(ctx, r, bad)
+	got, found, err := s.force(ctx, r, bad)
 	if errors.Is(err, lease.ErrBusy) && !errors.Is(err, lease.ErrUnknown) {
 		var ended bool
 		if ended, err = s.fencing(ctx, r, time.Since(began), err); ended {
-			got, err = s.force(ctx, r, bad)
+			got, found, err = s.force(ctx, r, bad)
 		}
 	}
 	switch {
 	case err != nil:
 		return lease.Forced{}, err
-	case !got.found:
-		return lease.Forced{}, notHeld(r, got.forced.Lease)
+	case !found:
+		return lease.Forced{}, notHeld(r, got.Lease)
 	}
-	return got.forced, nil
-}
-
-type forced struct {
-	forced lease.Forced
-	found  bool
+	return got, nil
 }
 
 // force waits for the row as often as any op does. Its bounds are not those of a lease: with a
 // short TTL it would end before the server has said that the row is locked.
 func (s *Store) force(
 	ctx context.Context, r lease.ForceRequest, bad *lease.Record,
-) (g forced, err error) {
+) (got lease.Forced, found bool, err error) {
 	op := s.newOp(conn.Release, task{
 		patience: 3 * time.Second,
 		other: func(ctx context.Context, session *conn.Session) error {
 			return session.InTx(ctx, func() (err error) {
 				if bad != nil {
-					g.forced, g.found, err = s.repair(ctx, session, r, *bad)
+					got, found, err = s.repair(ctx, session, r, *bad)
 				} else {
-					g.forced, g.found, err = sqlstore.Force{ForceRequest: r, On: session, Text: s.d}.Release(ctx)
+					got, found, err = sqlstore.Force{ForceRequest: r, On: session, Text: s.d}.Release(ctx)
 				}
 				if err != nil && sqlstore.Judge(s.d, err).Class == sqlstore.Conflict {
 					err = fmt.Errorf("%w: %w", sqlstore.ErrRowLocked, err) // which is tried for 5 s, not 8
@@ -73,9 +68,9 @@ func (s *Store) force(
 	op.Until = time.Now().Add(forceTimeout)
 	_, _, err = s.conclude(ctx, "force release of", r.Key, op)
 	if err != nil {
-		return forced{}, err // a pinned connection may still write the answer
+		return lease.Forced{}, false, err // a pinned connection may still write the answer
 	}
-	return g, nil
+	return got, found, nil
 }
 
 // forceTimeout bounds the wait for a fenced transaction, and what a server takes besides.
@@ -90,11 +85,10 @@ const cutAge = 2 * time.Second
 func (s *Store) fencing(
 	ctx context.Context, r lease.ForceRequest, waited time.Duration, locked error,
 ) (ended bool, _ error) {
-	least := 100 * 365 * 24 * time.Hour // none is so old
+	least, by := neverAsOld, ""
 	if r.Evict {
 		least = max(0, waited-cutAge)
 	}
-	by := ""
 	if s.d.Evictor != nil && !s.single {
 		ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 		defer cancel()
@@ -104,7 +98,7 @@ func (s *Store) fencing(
 		}
 		for _, b := range found {
 			ended = ended || b.Ended
-			by += "; " + b.Describe()
+			by += "; " + b.String()
 		}
 	}
 	return ended, fmt.Errorf("%w: the holder of %q is inside a fenced transaction, which comes first: try "+

@@ -8,7 +8,6 @@ import (
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/spf13/cobra"
 )
@@ -75,7 +74,7 @@ func whoLocks(ctx context.Context, table lease.Store, r lease.Record) string {
 	case len(by) == 0:
 		return "free for the next caller"
 	}
-	locked := "its row is still locked: " + sqlstore.Blocker{Evicted: by[0]}.Describe()
+	locked := "its row is still locked by " + by[0].String()
 	if by[0].Prepared == "" {
 		locked += fmt.Sprintf(" (a call of the same user that waits ends it after its EvictAfter; rowlock release %s "+
 			"--force --evict --reason TEXT ends it now)", quote(keytext.Show(r.Key)))
