@@ -53,6 +53,23 @@ func TestATickIsRunByTheFirstAndSkippedByTheOthers(t *testing.T) {
 	}
 }
 
+func TestAnUncontendedTickCostsTwoStatements(t *testing.T) {
+	t.Parallel()
+	two := map[string][2]int{
+		"postgres": {2, 2}, "mysql": {2, 2}, "mariadb": {2, 2},
+		"sqlite": {5, 5}, // with a look, and PRAGMA synchronous before the release and after
+	}
+	adaptertest.CountTicks(t, "report", two, func(_ *testing.T, locks *rowlock.Client) func(*testing.T) {
+		locker := gocronrowlock.NewLocker(locks)
+		return func(t *testing.T) {
+			t.Helper()
+			t.Run("tick", func(t *testing.T) { // it ends with the scheduler, which has unlocked then
+				<-once(t, locker.Task(nothing), gocron.WithDistributedLocker(locker), gocron.WithName("report"))
+			})
+		}
+	})
+}
+
 func TestALostLockEndsItsJob(t *testing.T) {
 	t.Parallel()
 	e := testdb.Kinds[0].Open(t)

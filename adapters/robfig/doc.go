@@ -15,9 +15,9 @@
 // # What is guaranteed
 //
 // The first process to come to a tick runs it, and the others skip it. That is decided by the key's
-// row: a tick that costs its process two statements, and the others one. After a run the key stays
-// locked until shortly before the next tick, by the database's clock, so that a process whose clock
-// is late does not run the tick again. A run that fails counts as one.
+// row: a tick costs its process three statements, or four on MySQL and MariaDB, and the others two.
+// After a run the key stays locked until shortly before the next tick, by the database's clock, so
+// that a process whose clock is late does not run the tick again. A run that fails counts as one.
 //
 // When the ticks are is cron's business: time zones, and days with 23 or 25 hours. A tick is skipped
 // while any process still runs the one before, without cron.SkipIfStillRunning.

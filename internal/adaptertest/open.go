@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
@@ -20,6 +21,50 @@ func Open(t *testing.T, e *testdb.Env) *rowlock.Client {
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// CountTicks counts on each database what two ticks of a job cost, in statements, that no other
+// process wants. Before the first the key's lease has run out, if the job left it to. A tick before
+// these opens the connection.
+func CountTicks(
+	t *testing.T, key string, want map[string][2]int,
+	job func(t *testing.T, locks *rowlock.Client) (tick func(t *testing.T)),
+) {
+	t.Helper()
+	for _, k := range testdb.Kinds {
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			e := k.Open(t)
+			locks, log := logged(t, e)
+			tick := job(t, locks)
+			tick(t)
+			e.Expire(t, key)
+			for i, n := range want[k.Name] {
+				log.Reset()
+				tick(t)
+				if q := log.Queries(); len(q) != n {
+					t.Errorf("tick %d: %d statements, want %d: %q", i, len(q), n, q)
+				}
+			}
+		})
+	}
+}
+
+// logged is Open of a client whose statements are seen. Its leases are not renewed meanwhile.
+func logged(t *testing.T, e *testdb.Env) (*rowlock.Client, *faultdb.Log) {
+	t.Helper()
+	log := &faultdb.Log{}
+	db, err := faultdb.Open(e.Driver, e.Source, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	c, err := rowlock.Open(db, e.Dialect, &rowlock.Config{TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c, log
 }
 
 // Steal has another process take a key that is held, as if its holder's lease had run out. Its
