@@ -190,6 +190,8 @@ var bans = []struct {
 	{"./adapters/gocron", "test helpers", nil, "it is part of the user's program"},
 	{"./adapters/certmagic", "drivers", nil, "it is given a client, and speaks to no database"},
 	{"./adapters/certmagic", "test helpers", nil, "it is part of the user's program"},
+	{"./adapters/client-go", "drivers", nil, "it is given a client, and speaks to no database"},
+	{"./adapters/client-go", "test helpers", nil, "it is part of the user's program"},
 	{"./adapters/goose", "drivers", nil, "it is given a client, and speaks to no database"},
 	{"./adapters/goose", "test helpers", []string{"testing"}, "it is part of the user's program; goose imports testing"},
 	{"./adapters/migrate", "drivers", nil, "it is given a client, and speaks to no database"},

@@ -62,7 +62,7 @@ func TestImportsRunOneWay(t *testing.T) {
 // listed are the modules whose packages the tables name. One go list a module works with and
 // without go.work; ./... in the root enters none of the others.
 var listed = []string{
-	".", "adapters/certmagic", "adapters/gocron", "adapters/goose", "adapters/migrate", "adapters/robfig",
+	".", "adapters/certmagic", "adapters/client-go", "adapters/gocron", "adapters/goose", "adapters/migrate", "adapters/robfig",
 	"cmd/rowlock", "cmd/rowlockvet", "examples", "examples/stacks", "internal/attack", "internal/drivers", "internal/scrape",
 	"otelrowlock", "paxosbridge/etcd", "promrowlock", "shedlock", "wlock",
 }

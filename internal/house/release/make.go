@@ -19,8 +19,9 @@ import (
 // modules are what a release publishes, each after what it requires. A module's go.sum has the sums
 // of those before, so that another order would publish sums of nothing.
 var modules = []string{
-	"", "adapters/certmagic", "adapters/gocron", "adapters/goose", "adapters/migrate", "adapters/robfig",
-	"promrowlock", "otelrowlock", "paxosbridge/etcd", "shedlock", "wlock", "cmd/rowlockvet", "cmd/rowlock", "examples", "examples/stacks",
+	"", "adapters/certmagic", "adapters/client-go", "adapters/gocron", "adapters/goose", "adapters/migrate",
+	"adapters/robfig", "promrowlock", "otelrowlock", "paxosbridge/etcd", "shedlock", "wlock",
+	"cmd/rowlockvet", "cmd/rowlock", "examples", "examples/stacks",
 }
 
 // release is a version of all modules.
