@@ -60,8 +60,9 @@ type Harness struct {
 	// Load is how long the properties under load run: 0 means 2 s, or 200 ms with -short.
 	Load time.Duration
 
-	// Without names topics that Run skips, as "acquire any": those that another run over the same
-	// statements proves. Run fails on a name that is no topic's.
+	// Without names topics that Run skips, as "acquire any", and properties, as "renew/a renewal
+	// extends the lease": those that another run over the same statements proves, and those that a
+	// store does not promise. Run fails on a name that is neither's.
 	Without []string
 
 	// patience bounds every wait; 0 means 30 s. The tests of the suite itself have less.
