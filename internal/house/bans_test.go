@@ -205,6 +205,11 @@ var bans = []struct {
 		"its table is ShedLock's: it has nothing to do with the machines of a client",
 	},
 	{"./shedlock", "test helpers", nil, "it is part of the user's program"},
+	{
+		"./wlock", "anything else",
+		[]string{"./lease", "./wlock/internal/frame"},
+		"it speaks to a service of others, and needs a socket",
+	},
 	{".", "./internal/measure", nil, "a lock needs no metrics"},
 	{
 		"./paxosbridge/internal/model", "anything else", nil,

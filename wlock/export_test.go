@@ -1,0 +1,68 @@
+package wlock
+
+import (
+	"context"
+	"time"
+)
+
+// EndAll has the store's own clock say that its leases on key have ended.
+func (s *Store) EndAll(key string) {
+	s.mu.Lock()
+	var list []attempt
+	for at := range s.book {
+		if at.key == key {
+			list = append(list, at)
+		}
+	}
+	s.mu.Unlock()
+	for _, at := range list {
+		e, err := s.enter(context.Background(), at)
+		if err != nil {
+			panic(err)
+		}
+		e.until = time.Time{}
+		s.mu.Lock()
+		e.view.until = e.until
+		s.mu.Unlock()
+		s.leave(e)
+	}
+}
+
+// RenewsAsJava has the store extend leases by RENEW.
+func (s *Store) RenewsAsJava() {
+	s.extend = func(ctx context.Context, a Ask) (Grant, error) {
+		sent, renewed, err := s.c.RenewLock(ctx, a.Lock, a.TTL)
+		if err == nil && !renewed {
+			err = ErrRefused
+		}
+		return Grant{Lock: a.Lock, Sent: sent}, err
+	}
+}
+
+// Book is how many attempts the store remembers.
+func (s *Store) Book() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.book)
+}
+
+// Client returns the store's client.
+func (s *Store) Client() *Client { return s.c }
+
+// WireKey is a key as the cluster has it.
+func WireKey(key string) string { return wireKey(key) }
+
+// Place and Quoted are parts of routing and of the registry's text.
+var (
+	Place  = place
+	Quoted = quoted
+)
+
+// Order returns the groups of a topology in their order.
+func Order(text string, want int) ([]int32, error) {
+	t, err := parse([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return t.order(want)
+}

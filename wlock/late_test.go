@@ -1,0 +1,301 @@
+package wlock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/wlock"
+	"github.com/rowlockdb/rowlock/wlock/internal/frame"
+	"github.com/rowlockdb/rowlock/wlock/internal/wlocktest"
+)
+
+const ttl = 20 * time.Second
+
+// bed is a cluster of one node, in a bubble of time, with two processes.
+type bed struct {
+	*testing.T
+	c        *wlocktest.Cluster
+	n        *wlocktest.Node
+	s, other *wlock.Store
+}
+
+func inBubble(t *testing.T, f func(b *bed)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := wlocktest.New(wlocktest.Options{Nodes: 1, Groups: 2}, cluster)
+		defer c.Close()
+		cfg := config(c)
+		cfg.Groups = 2
+		b := &bed{T: t, c: c, n: c.Node(1)}
+		for _, s := range []**wlock.Store{&b.s, &b.other} {
+			*s = open(t, cfg)
+			defer (*s).Close()
+		}
+		f(b)
+	})
+}
+
+// faults has the first requests of a type meet these faults, one after the other.
+func (b *bed) faults(of frame.Type, list ...wlocktest.Fault) {
+	var met atomic.Int64
+	b.n.Fault(func(q *frame.Request) wlocktest.Fault {
+		if i := met.Load(); q.Type == of && int(i) < len(list) {
+			met.Add(1)
+			return list[i]
+		}
+		return wlocktest.None
+	})
+}
+
+// hasty asks with little time, and wants the outcome to be unknown.
+func (b *bed) hasty(q lease.AcquireRequest) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+	defer cancel()
+	if a, err := b.s.Acquire(ctx, []lease.AcquireRequest{q}); !errors.Is(err, lease.ErrUnknown) {
+		b.Fatalf("%+v, %v, want the outcome to be unknown", a, err)
+	}
+}
+
+func (b *bed) acquire(s lease.Store, q lease.AcquireRequest) lease.Acquired {
+	b.Helper()
+	a, err := s.Acquire(b.Context(), []lease.AcquireRequest{q})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return a[0]
+}
+
+func (b *bed) renew(l lease.Lease, want lease.RenewOutcome) {
+	b.Helper()
+	if a, err := b.s.Renew(b.Context(), []lease.RenewRequest{{Lease: l, TTL: ttl}}); err != nil || a[0].Outcome != want {
+		b.Errorf("renew: %+v, %v, want %v", a, err, want)
+	}
+}
+
+func (b *bed) release(l lease.Lease, gone bool) {
+	b.Helper()
+	if a, err := b.s.Release(b.Context(), []lease.Lease{l}); err != nil || a[0].Gone != gone {
+		b.Errorf("release: %+v, %v, want gone %t", a, err, gone)
+	}
+}
+
+// held checks whose the key is, by the log.
+func (b *bed) held(want lease.Owner) {
+	b.Helper()
+	synctest.Wait()
+	owner, _, held := b.c.Held(wire("k"))
+	if lease.Owner(owner) != want || held == want.IsZero() {
+		b.Errorf("the key is held by %x (%t), want %x", owner, held, want)
+	}
+}
+
+func asks() lease.AcquireRequest {
+	return lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: ttl}
+}
+
+func TestAGrantThatComesAfterItsCallerHasLeftIsReleased(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.faults(frame.Acquire, wlocktest.Hold)
+		b.hasty(asks())
+		b.n.Let()
+		b.held(lease.Owner{})
+	})
+}
+
+// The late grant is the newest of a lease that its owner holds by now: to release it would let
+// another owner in.
+func TestALateGrantOfAnOwnerThatHoldsTheKeyIsNotReleased(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.faults(frame.Acquire, wlocktest.Hold)
+		q := asks()
+		b.hasty(q)
+		a := b.acquire(b.s, q)
+		if !a.Granted || !a.Unknown {
+			b.Fatalf("%+v, want granted, and an earlier try unknown", a)
+		}
+		b.n.Let()
+		b.held(q.Owner)
+		if again := b.acquire(b.s, q); again.Token != a.Token {
+			b.Errorf("the token is told as %d, and was %d", again.Token, a.Token)
+		}
+		l := lease.Lease{Key: "k", Owner: q.Owner, Token: a.Token}
+		b.renew(l, lease.Extended)
+		b.release(l, false)
+		b.held(lease.Owner{})
+	})
+}
+
+// The answer to the later request, with the smaller token, comes last.
+func TestALateGrantWaitsForTheCallThatIsUnderWay(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.faults(frame.Acquire, wlocktest.Hold, wlocktest.HoldAnswer)
+		q := asks()
+		b.hasty(q)
+		time.AfterFunc(time.Second, b.n.Let)
+		a := b.acquire(b.s, q)
+		if !a.Granted {
+			b.Fatalf("%+v", a)
+		}
+		b.held(q.Owner)
+		if other := b.acquire(b.other, asks()); other.Granted {
+			b.Error("another owner has the key as well")
+		}
+		b.release(lease.Lease{Key: "k", Owner: q.Owner, Token: a.Token}, false)
+		b.held(lease.Owner{})
+	})
+}
+
+// The answer is lost for good: the token that the store knows is dead, and the lease is not.
+func TestALeaseIsReleasedThoughALateTryHasChangedItsToken(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.faults(frame.Acquire, wlocktest.Hold)
+		q := asks()
+		b.hasty(q)
+		a := b.acquire(b.s, q)
+		b.n.Mangle(func([]byte) []byte { return nil })
+		b.n.Let()
+		b.n.Mangle(nil)
+		b.held(q.Owner)
+		b.release(lease.Lease{Key: "k", Owner: q.Owner, Token: a.Token}, false)
+		b.held(lease.Owner{})
+	})
+}
+
+func TestAReleaseByOwnerFindsWhatALostAnswerHasLeft(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.faults(frame.Acquire, wlocktest.LoseAfter)
+		q := asks()
+		b.hasty(q)
+		b.held(q.Owner)
+		// What a server says is no proof.
+		b.faults(frame.Get, slices.Repeat([]wlocktest.Fault{wlocktest.Fail}, 1000)...)
+		b.release(lease.Lease{Key: "k", Owner: q.Owner}, false)
+		b.held(lease.Owner{})
+	})
+}
+
+// An extension that comes when the holder has stopped may be a lock taken anew.
+func TestAnExtensionThatComesTooLateIsALossAndIsReleased(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		q := asks()
+		l := lease.Lease{Key: "k", Owner: q.Owner, Token: b.acquire(b.s, q).Token}
+		b.faults(frame.Acquire, wlocktest.Hold)
+		time.Sleep(ttl - time.Second)
+		if a, err := b.s.Renew(b.Context(), []lease.RenewRequest{{Lease: l, TTL: ttl}}); !errors.Is(err, lease.ErrUnknown) {
+			b.Fatalf("%+v, %v", a, err)
+		}
+		b.n.Let()
+		b.held(lease.Owner{})
+		b.renew(l, lease.Lost)
+		b.release(l, true)
+	})
+}
+
+// A try with a short TTL that is carried out after one with a long TTL makes the lease short.
+func TestALeaseIsReliedOnForTheShortestOfItsTries(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.faults(frame.Acquire, wlocktest.Hold)
+		q := asks()
+		q.TTL = 5 * time.Second
+		b.hasty(q)
+		q.TTL = time.Minute
+		b.acquire(b.s, q)
+		b.n.Mangle(func([]byte) []byte { return nil })
+		b.n.Let()
+		b.n.Mangle(nil)
+		time.Sleep(5*time.Second + time.Millisecond)
+		if a := b.acquire(b.other, asks()); !a.Granted {
+			b.Fatal("the lock has not expired, and the test shows nothing")
+		}
+		if a := b.acquire(b.s, q); a.Granted {
+			b.Error("the holder relies on a lock that another owner has")
+		}
+	})
+}
+
+// Each fault of the first request of each kind is overcome within the call.
+func TestEveryCallOvercomesTheLossOfOneRequestOrAnswer(t *testing.T) {
+	faults := map[string]wlocktest.Fault{
+		"lost before": wlocktest.LoseBefore, "lost after": wlocktest.LoseAfter, "cut before": wlocktest.CutBefore,
+		"cut after": wlocktest.CutAfter, "failed": wlocktest.Fail, "failed after": wlocktest.FailAfter,
+	}
+	for name, fault := range faults {
+		inBubble(t, func(b *bed) {
+			q := asks()
+			b.faults(frame.Acquire, fault)
+			a := b.acquire(b.s, q)
+			l := lease.Lease{Key: "k", Owner: q.Owner, Token: a.Token}
+			b.held(q.Owner)
+			b.faults(frame.Acquire, fault)
+			b.renew(l, lease.Extended)
+			b.faults(frame.Get, fault)
+			if rows, err := b.other.Inspect(b.Context(), lease.Filter{Keys: []string{"k"}}); err != nil || len(rows) != 1 {
+				b.Errorf("%s: inspect: %+v, %v", name, rows, err)
+			}
+			b.faults(frame.Release, fault)
+			b.release(l, false)
+			b.held(lease.Owner{})
+		})
+	}
+}
+
+func TestTheBookForgetsWhatHasEnded(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		for range 300 {
+			q := asks()
+			q.Key = lease.NewOwner().String()
+			b.acquire(b.s, q)
+			time.Sleep(ttl)
+		}
+		if n := b.s.Book(); n > 100 {
+			b.Errorf("%d attempts are remembered, and none holds a key", n)
+		}
+	})
+}
+
+func TestAGrantWhoseAnswerTookLongerThanItsTTLIsNotTold(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.faults(frame.Acquire, wlocktest.HoldAnswer)
+		time.AfterFunc(2*time.Second, b.n.Let)
+		q := asks()
+		q.TTL = time.Second
+		if a, err := b.s.Acquire(b.Context(), []lease.AcquireRequest{q}); !errors.Is(err, lease.ErrBusy) || a[0].Granted {
+			b.Errorf("%+v, %v", a, err)
+		}
+		b.held(lease.Owner{})
+	})
+}
+
+func TestALeaseIsReliedOnFromBeforeItsRequestWasSent(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.faults(frame.Acquire, wlocktest.HoldAnswer)
+		time.AfterFunc(2*time.Second, b.n.Let)
+		q := asks()
+		q.TTL = 5 * time.Second
+		b.acquire(b.s, q)
+		time.Sleep(3*time.Second + 2*time.Millisecond)
+		if a := b.acquire(b.other, asks()); !a.Granted {
+			b.Fatal("the lock has not expired, and the test shows nothing")
+		}
+		if a := b.acquire(b.s, q); a.Granted {
+			b.Error("the holder relies on a lock that another owner has")
+		}
+	})
+}
+
+func TestAnAnswerThatNamesAnotherOwnerIsNoGrant(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.n.MangleOnce(func(f []byte) []byte { f[len(f)-6] ^= 1; return f })
+		if a, err := b.s.Acquire(b.Context(), []lease.AcquireRequest{asks()}); !errors.Is(err, lease.ErrUnknown) ||
+			!errors.Is(err, wlock.ErrCorrupt) || a[0].Granted {
+			b.Errorf("%+v, %v", a, err)
+		}
+	})
+}
