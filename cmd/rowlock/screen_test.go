@@ -29,7 +29,7 @@ func TestTheConsoleFitsAScreen(t *testing.T) {
 	w := b.opens("--write").browses()
 	w.shows("shop/orders/1042")
 	w.becomes(`document.getElementById("status").textContent === "Live"`)
-	w.picture("held", 1200, 640)
+	w.picture("held", 1280, 520)
 	w.is(`document.getElementById("live").scrollWidth <= document.getElementById("live").clientWidth`)
 	for _, shown := range []string{"!", ""} {
 		w.does(chromedp.KeyEvent("?"))
@@ -47,7 +47,7 @@ func TestTheConsoleFitsAScreen(t *testing.T) {
 		// No key breaks.
 		w.is(`[...document.querySelectorAll("tbody a")].every(e => e.getClientRects().length === 1)`)
 		if page == "" {
-			w.picture("narrow", 390, 800)
+			w.picture("narrow", 400, 800)
 		}
 	}
 	w.content()
