@@ -94,7 +94,7 @@ func TestCutAnywhere(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		driver, dsn := s.fresh(t, s)
 		whole, failures := open(t, driver, dsn), 0
-		cutAnywhere(t, driver, dsn, 3, func(broken *sql.DB, n int) {
+		cutAnywhere(t, driver, dsn, 7, func(broken *sql.DB, n int) {
 			if schema.Migrate(t.Context(), broken, s.dialect()) != nil {
 				failures++
 			}
@@ -143,7 +143,7 @@ func TestUninstallCutAnywhere(t *testing.T) {
 		driver, dsn := s.fresh(t, s)
 		whole := open(t, driver, dsn)
 		migrate(t, s, whole)
-		cutAnywhere(t, driver, dsn, 3, func(broken *sql.DB, n int) {
+		cutAnywhere(t, driver, dsn, 7, func(broken *sql.DB, n int) {
 			_ = schema.Uninstall(t.Context(), broken, s.dialect())
 			if n%2 == 0 {
 				if err := schema.Uninstall(t.Context(), whole, s.dialect()); err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
@@ -43,6 +44,7 @@ func join(lists ...[]saying) []saying { return slices.Concat(lists...) }
 // No tool says what is not so. The situations of a database come one after the other on the same
 // tables, as in an afternoon: what one leaves behind, the next would meet.
 func TestToolsSayWhatIsSo(t *testing.T) {
+	race.Skip(t) // the programs that it runs are other processes
 	all := slices.Concat(ofHolders, ofRows, ofWaits, ofPlaces)
 	if len(all) < 30 {
 		t.Errorf("there are %d situations", len(all))

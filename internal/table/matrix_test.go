@@ -90,7 +90,7 @@ var reports = []struct {
 func TestAReplyLostAfterExecutionEndsInAtMostOneGrantAndNoGhost(t *testing.T) {
 	t.Parallel()
 	var total atomic.Int64
-	every := race.Few(11, 5) // one cell of so many: no multiple of the faults of an operation
+	every := race.Few(23, 5) // one cell of so many: no multiple of the faults of an operation
 	if testdb.Whole() {
 		every = 1
 	}

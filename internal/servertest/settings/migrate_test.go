@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/internal/servertest/settings"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/schema"
@@ -53,6 +54,7 @@ var modes = map[string][]settings.Flip{
 
 // A migration makes all of its tables and rows, whatever the sessions of its pool are set to.
 func TestAMigrationMakesTheSameUnderEveryMode(t *testing.T) {
+	race.Skip(t)
 	t.Parallel()
 	for _, k := range testdb.Kinds {
 		t.Run(k.Name, func(t *testing.T) {

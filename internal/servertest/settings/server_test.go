@@ -14,6 +14,7 @@ import (
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/internal/servertest/settings"
 	"github.com/rowlockdb/rowlock/internal/standby"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -72,6 +73,7 @@ func (p *private) tries(t *testing.T, verdicts map[string]settings.Verdict) *set
 // error that names the setting: by SET GLOBAL, which a new connection begins with, and on
 // PostgreSQL by ALTER ROLE, ALTER DATABASE, and ALTER SYSTEM with a reload.
 func TestNoSettingOfAServerChangesWhatStatementsMean(t *testing.T) {
+	race.Skip(t)
 	t.Parallel()
 	eachPrivate(t, nil, func(t *testing.T, p *private) {
 		verdicts, err := settings.Verdicts(p.Name)
@@ -214,6 +216,7 @@ var needs = map[settings.Flip][]settings.Flip{
 // What a server was made with, and takes only as it starts, changes nothing either. ROWLOCK_TEST_WHOLE
 // starts it with each setting alone too.
 func TestNothingAServerStartsWithChangesWhatStatementsMean(t *testing.T) {
+	race.Skip(t)
 	t.Parallel()
 	eachPrivate(t, made, func(t *testing.T, p *private) {
 		tries := p.tries(t, nil)
