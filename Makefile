@@ -66,7 +66,7 @@ pkg-stop: ## stop them; they end by themselves when no call has used them for ha
 	@scripts/pkg stop
 
 model: ## explorations in their whole breadth, among them all states of the bridge's protocol, without the race detector; without servers
-	env -u ROWLOCK_TEST_REQUIRE scripts/explore
+	env -u ROWLOCK_TEST_REQUIRE ROWLOCK_TEST_WHOLE=1 scripts/explore
 
 conformance: ## all of locktest, every fault of every operation, every setting, every mode of waiting, also what make test leaves out because it repeats another run, and ten times the random sequences
 	$(test_servers) env ROWLOCK_TEST_WHOLE=1 go test $(race) -timeout 3h -run '^TestConformance' ./internal/table/conformance ./quorum

@@ -57,6 +57,7 @@ func TestWhatAFailoverBreaks(t *testing.T) {
 // The data that a fence guards are in the same database, and are lost together with the locks.
 func TestNoFailoverBreaksTheOrderOfFencedWrites(t *testing.T) {
 	race.Skip(t)
+	large(t, 3)
 	for _, f := range failovers {
 		if f.broken&TokensGrow == 0 || f.audit != NoAudit && !soaking() {
 			continue

@@ -15,6 +15,7 @@ const forcedPromises = Everything &^ TokensGrow
 
 func TestNoTwoHoldersWorkDuringAForcedReturn(t *testing.T) {
 	race.Skip(t)
+	large(t, 2)
 	holds(t, fromTheCluster, forcedPromises)
 	if soaking() {
 		m := fromTheCluster
