@@ -102,7 +102,7 @@ func (s *stage) shared() {
 
 func (s *stage) tooLong() {
 	c := s.metered("web-1")
-	l := s.scene.Take(c, "k", rowlock.MaxHold(100*time.Millisecond), rowlock.TTL(servertest.LongTTL))
+	l := s.scene.Take(c, "k", rowlock.MaxHold(time.Second), rowlock.TTL(servertest.LongTTL))
 	<-l.Context().Done()
 	eventually(s.T, "the metric", func() bool { return strings.Contains(s.metrics(), `{error_type="max_hold"} 1`) })
 }
