@@ -19,9 +19,12 @@ func (s *Store) acquire(ctx context.Context, q lease.AcquireRequest) (lease.Acqu
 	}
 	defer s.leave(e)
 	if e.live && time.Now().Before(e.until) {
-		return lease.Acquired{Granted: true, Token: e.first, Unknown: e.least > 0}, nil
+		return s.repeat(ctx, e, q)
 	}
 	s.ends(e)
+	if err := e.bound(q.TTL); err != nil {
+		return lease.Acquired{}, err
+	}
 	g, err := s.c.TryLock(ctx, s.ask(e, q.TTL))
 	if g.Unknown || errors.Is(err, lease.ErrUnknown) {
 		s.stray(e, q.TTL)
@@ -42,6 +45,18 @@ func (s *Store) acquire(ctx context.Context, q lease.AcquireRequest) (lease.Acqu
 		}
 		return lease.Acquired{}, fmt.Errorf("%w: wlock: acquire %q: the answer took longer than the TTL of %s",
 			lease.ErrBusy, q.Key, q.TTL)
+	}
+	return lease.Acquired{Granted: true, Token: e.first, Unknown: e.least > 0}, nil
+}
+
+// repeat extends the lease, because the caller counts the TTL from this request.
+func (s *Store) repeat(ctx context.Context, e *entry, q lease.AcquireRequest) (lease.Acquired, error) {
+	r, err := s.prolong(ctx, e, q.TTL)
+	switch {
+	case err != nil:
+		return lease.Acquired{}, err
+	case r.Outcome != lease.Extended:
+		return lease.Acquired{Holder: s.holder(q.Key), Locked: e.least > 0}, nil
 	}
 	return lease.Acquired{Granted: true, Token: e.first, Unknown: e.least > 0}, nil
 }
@@ -72,20 +87,35 @@ func (s *Store) renew(ctx context.Context, q lease.RenewRequest) (lease.Renewed,
 		return lease.Renewed{}, err
 	}
 	defer s.leave(e)
+	if q.Token != e.first {
+		return lease.Renewed{Outcome: lease.Lost}, nil
+	}
+	return s.prolong(ctx, e, q.TTL)
+}
+
+// prolong has a lease last for ttl from now. If that is less than it would have, it is relied on
+// for no longer, whatever the answer: the request may be carried out in any case.
+func (s *Store) prolong(ctx context.Context, e *entry, ttl time.Duration) (lease.Renewed, error) {
 	for range 2 { // one refusal is the word of one server, which may be of the past
-		if !e.live || q.Token != e.first || !time.Now().Before(e.until) {
+		left := time.Until(e.until)
+		if !e.live || left <= 0 {
 			return lease.Renewed{Outcome: lease.Lost}, nil
 		}
+		if err := e.bound(ttl); err != nil {
+			return lease.Renewed{}, err
+		}
+		if ttl > 0 && ttl < left {
+			s.stops(e, time.Now().Add(ttl))
+		}
 		bound, cancel := context.WithDeadline(ctx, e.until)
-		var g Grant
-		g, err = s.extend(bound, s.ask(e, q.TTL))
+		g, err := s.extend(bound, s.ask(e, ttl))
 		cancel()
 		if g.Unknown || errors.Is(err, lease.ErrUnknown) {
-			s.stray(e, q.TTL)
+			s.stray(e, ttl)
 		}
 		switch {
 		case err == nil:
-			return s.extended(e, g, q.TTL), nil
+			return s.extended(e, g, ttl), nil
 		case !errors.Is(err, ErrRefused):
 			return lease.Renewed{}, err
 		}

@@ -30,7 +30,7 @@ type entry struct {
 	live, released bool
 	first, newest  lease.Token
 	// until is when the holder must stop, and least the smallest TTL of tries whose outcome is
-	// unknown: one that is carried out later sets the server's expiry to its own.
+	// unknown: one that is carried out later sets the server's expiry to its own. See bound.
 	until  time.Time
 	least  time.Duration
 	strays time.Time // until when such tries are remembered
@@ -105,12 +105,19 @@ func (s *Store) stray(e *entry, ttl time.Duration) {
 	e.strays = time.Now().Add(s.c.cfg.Patience + 2*ttl)
 }
 
+// bound refuses a lease that a try of the same owner could end early, if it is carried out later.
+// Callers that ask for one TTL alone never see this.
+func (e *entry) bound(ttl time.Duration) error {
+	if e.least == 0 || ttl <= e.least {
+		return nil
+	}
+	return fmt.Errorf("%w: wlock: %q: an earlier try for %s may still be carried out, and would end "+
+		"a lease of %s early", lease.ErrBusy, e.key, e.least, ttl)
+}
+
 // holds notes a grant that is told to the holder, or its extension. It reports false if it came too
 // late to be relied on.
 func (s *Store) holds(e *entry, g Grant, ttl time.Duration, note string) bool {
-	if e.least > 0 {
-		ttl = min(ttl, e.least)
-	}
 	now, until := time.Now(), g.Sent.Add(ttl)
 	if !now.Before(until) || e.live && !now.Before(e.until) {
 		return false
@@ -125,6 +132,13 @@ func (s *Store) holds(e *entry, g Grant, ttl time.Duration, note string) bool {
 	e.live, e.released, e.newest = true, false, g.Token
 	e.until, e.view.until = until, until
 	return true
+}
+
+// stops fixes until when the holder relies on the lease.
+func (s *Store) stops(e *entry, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.until, e.view.until = until, until
 }
 
 // ends notes that the lease is not held any more.

@@ -50,12 +50,12 @@ func TestAStalledHolderCannotWriteBesideItsData(t *testing.T) {
 		}
 		return tx.Commit()
 	}
-	stalled, err := over(t, open(t, config(cluster))).Lock(t.Context(), "q3", rowlock.NoRenew())
+	stalled, err := over(t, open(t, patient(config(cluster)))).Lock(t.Context(), "q3", rowlock.NoRenew())
 	if err != nil {
 		t.Fatal(err)
 	}
 	cluster.Expire(wire("q3"))
-	next, err := over(t, open(t, config(cluster))).Lock(t.Context(), "q3")
+	next, err := over(t, open(t, patient(config(cluster)))).Lock(t.Context(), "q3")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestAStalledHolderCannotWriteBesideItsData(t *testing.T) {
 // A waiter of another process is woken by an event: its next poll would be later.
 func TestWaitersOfTwoProcessesGetTheLockInTurn(t *testing.T) {
 	cluster := newDouble(t)
-	a, b := over(t, open(t, config(cluster))), over(t, open(t, config(cluster)))
+	a, b := over(t, open(t, patient(config(cluster)))), over(t, open(t, patient(config(cluster))))
 	var last lease.Token
 	for range 20 {
 		l, err := a.Lock(t.Context(), "k")

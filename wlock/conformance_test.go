@@ -24,6 +24,8 @@ var unlike = map[string]string{
 	"inspect/only rows whose lease is alive are listed as held":            "no message lists keys, and GET tells no expiry",
 	"inspect/a listing without a limit ends at 1000 rows":                  "no message lists keys",
 
+	"time/a lease keeps the fraction of its second":         "see TestALeaseEndsInTime, without a machine's pauses",
+	"time/a lease ends by itself, and not before its time":  "an answer that takes longer than the TTL is an error",
 	"hints/a listener hears what another process announces": "servers tell of releases, and of nothing else",
 	"hints/an announcement is of all its keys":              "servers tell of releases, and of nothing else",
 }
@@ -33,7 +35,7 @@ func harness() locktest.Harness {
 	return locktest.Harness{
 		Open: func(tb testing.TB) lease.Store {
 			c := newDouble(tb)
-			s := open(tb, config(c))
+			s := open(tb, patient(config(c)))
 			clusters[s] = c
 			return s
 		},

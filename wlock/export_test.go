@@ -20,10 +20,7 @@ func (s *Store) EndAll(key string) {
 		if err != nil {
 			panic(err)
 		}
-		e.until = time.Time{}
-		s.mu.Lock()
-		e.view.until = e.until
-		s.mu.Unlock()
+		s.stops(e, time.Time{})
 		s.leave(e)
 	}
 }

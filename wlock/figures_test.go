@@ -19,7 +19,7 @@ func overTCP(tb testing.TB) (*wlock.Store, *wlocktest.Node) {
 	tb.Helper()
 	c := wlocktest.New(wlocktest.Options{Nodes: 1, Groups: 15, TCP: true}, cluster)
 	tb.Cleanup(c.Close)
-	return open(tb, wlock.Config{Registry: []string{c.Address}, Cluster: cluster}), c.Node(1)
+	return open(tb, patient(wlock.Config{Registry: []string{c.Address}, Cluster: cluster})), c.Node(1)
 }
 
 // pairs acquires and releases keys of 64 callers side by side, until more returns false.

@@ -22,7 +22,7 @@ func anyCluster(tb testing.TB) (cfg wlock.Config, prefix string, double *wlockte
 		return wlock.Config{Registry: []string{at}, Cluster: cluster}, prefix, nil
 	}
 	double = newDouble(tb)
-	return config(double), prefix, double
+	return patient(config(double)), prefix, double
 }
 
 type interop struct {
@@ -191,8 +191,8 @@ func TestAWatcherIsToldThatAKeyIsFree(t *testing.T) {
 		l := i.take(i.c, a)
 		told := make(chan error)
 		go func() { told <- i.d.Watch(i.Context(), i.key) }()
-		i.settled(1)
 		if !expires {
+			i.settled(1)
 			i.free(l, true, false)
 		}
 		if err := <-told; err != nil {
@@ -230,7 +230,7 @@ func TestALockOutlivesItsConnection(t *testing.T) {
 	cfg, key, _ := anyCluster(t)
 	c := client(t, cfg)
 	for n := range 40 {
-		a := wlock.Ask{Lock: wlock.Lock{Key: fmt.Sprint(key, n), Owner: lease.NewOwner()}, TTL: 5 * time.Second}
+		a := wlock.Ask{Lock: wlock.Lock{Key: fmt.Sprint(key, n), Owner: lease.NewOwner()}, TTL: time.Minute}
 		if _, err := c.TryLock(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}

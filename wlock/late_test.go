@@ -198,24 +198,69 @@ func TestAnExtensionThatComesTooLateIsALossAndIsReleased(t *testing.T) {
 	})
 }
 
-// A try with a short TTL that is carried out after one with a long TTL makes the lease short.
-func TestALeaseIsReliedOnForTheShortestOfItsTries(t *testing.T) {
+// relies reports whether the store shows the key as its own owner's.
+func (b *bed) relies(owner lease.Owner) bool {
+	b.Helper()
+	rows, err := b.s.Inspect(b.Context(), lease.Filter{Keys: []string{"k"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return len(rows) == 1 && rows[0].Owner == owner
+}
+
+// A try with a short TTL that is carried out after one with a long TTL would make the lease short.
+func TestNoLeaseIsLongerThanATryWhoseOutcomeIsUnknown(t *testing.T) {
 	inBubble(t, func(b *bed) {
 		b.faults(frame.Acquire, wlocktest.Hold)
 		q := asks()
 		q.TTL = 5 * time.Second
 		b.hasty(q)
+		l := lease.Lease{Key: "k", Owner: q.Owner, Token: b.acquire(b.s, q).Token}
 		q.TTL = time.Minute
-		b.acquire(b.s, q)
-		b.n.Mangle(func([]byte) []byte { return nil })
-		b.n.Let()
-		b.n.Mangle(nil)
-		time.Sleep(5*time.Second + time.Millisecond)
-		if a := b.acquire(b.other, asks()); !a.Granted {
-			b.Fatal("the lock has not expired, and the test shows nothing")
+		for name, err := range map[string]error{
+			"acquire": second(b.s.Acquire(b.Context(), []lease.AcquireRequest{q})),
+			"renew":   second(b.s.Renew(b.Context(), []lease.RenewRequest{{Lease: l, TTL: q.TTL}})),
+		} {
+			if !errors.Is(err, lease.ErrBusy) {
+				b.Errorf("%s: %v", name, err)
+			}
 		}
-		if a := b.acquire(b.s, q); a.Granted {
-			b.Error("the holder relies on a lock that another owner has")
+	})
+}
+
+func second[A any](_ A, err error) error { return err }
+
+// As MinHold asks for it: the request is carried out, and its answer is lost.
+func TestALeaseThatMayHaveBeenShortenedIsReliedOnForTheShorterTime(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		q := asks()
+		q.TTL = time.Minute
+		l := lease.Lease{Key: "k", Owner: q.Owner, Token: b.acquire(b.s, q).Token}
+		b.faults(frame.Acquire, wlocktest.LoseAfter)
+		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+		defer cancel()
+		_, _ = b.s.Renew(ctx, []lease.RenewRequest{{Lease: l, TTL: 3 * time.Second}})
+		b.held(q.Owner)
+		time.Sleep(2*time.Second + 2*time.Millisecond)
+		if b.held(lease.Owner{}); b.relies(q.Owner) {
+			b.Error("the holder relies on a lock that has expired")
+		}
+	})
+}
+
+// A caller counts the TTL from the request that was answered, also if that is a repetition.
+func TestARepeatedRequestExtendsTheLease(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		q := asks()
+		a := b.acquire(b.s, q)
+		time.Sleep(ttl / 2)
+		if again := b.acquire(b.s, q); !again.Granted || again.Token != a.Token {
+			b.Fatalf("%+v after %+v", again, a)
+		}
+		time.Sleep(ttl - time.Second)
+		b.held(q.Owner)
+		if !b.relies(q.Owner) {
+			b.Error("the lease has ended")
 		}
 	})
 }
@@ -284,7 +329,7 @@ func TestALeaseIsReliedOnFromBeforeItsRequestWasSent(t *testing.T) {
 		if a := b.acquire(b.other, asks()); !a.Granted {
 			b.Fatal("the lock has not expired, and the test shows nothing")
 		}
-		if a := b.acquire(b.s, q); a.Granted {
+		if b.relies(q.Owner) {
 			b.Error("the holder relies on a lock that another owner has")
 		}
 	})
@@ -298,4 +343,29 @@ func TestAnAnswerThatNamesAnotherOwnerIsNoGrant(t *testing.T) {
 			b.Errorf("%+v, %v", a, err)
 		}
 	})
+}
+
+// The server's time is longer by Skew, which is 1 ms here.
+func TestALeaseEndsInTime(t *testing.T) {
+	for _, d := range []time.Duration{700 * time.Millisecond, 2250 * time.Millisecond} {
+		inBubble(t, func(b *bed) {
+			q := asks()
+			q.TTL = d
+			l := lease.Lease{Key: "k", Owner: q.Owner, Token: b.acquire(b.s, q).Token}
+			time.Sleep(d - time.Microsecond)
+			if b.held(q.Owner); !b.relies(q.Owner) {
+				b.Errorf("a lease of %s has ended early", d)
+			}
+			time.Sleep(time.Millisecond / 2)
+			b.held(q.Owner)
+			b.renew(l, lease.Lost)
+			if a := b.acquire(b.other, asks()); a.Granted {
+				b.Error("the lock was free while clocks of servers may differ")
+			}
+			time.Sleep(time.Millisecond)
+			if a := b.acquire(b.other, asks()); !a.Granted || a.Token <= l.Token {
+				b.Errorf("%+v", a)
+			}
+		})
+	}
 }

@@ -28,6 +28,12 @@ func config(c *wlocktest.Cluster) wlock.Config {
 	}
 }
 
+// patient is for tests in real time: a machine that stands still for seconds fails none of them.
+func patient(cfg wlock.Config) wlock.Config {
+	cfg.Timeout, cfg.Patience, cfg.Heartbeat = 20*time.Second, time.Minute, 20*time.Second
+	return cfg
+}
+
 // open opens a store on a cluster, as another process would.
 func open(tb testing.TB, cfg wlock.Config) *wlock.Store {
 	tb.Helper()

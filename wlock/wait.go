@@ -66,8 +66,7 @@ func (c *Client) watch(l Lock) (id int64, w *watch) {
 // wait.
 func (c *Client) unwatch(id int64, w *watch, remembered time.Duration) {
 	c.know(func() { w.over = true })
-	t := time.AfterFunc(remembered, func() { c.know(func() { delete(c.watches, id) }) })
-	context.AfterFunc(c.ctx, func() { t.Stop() })
+	time.AfterFunc(remembered, func() { c.know(func() { delete(c.watches, id) }) })
 }
 
 // WaitLock waits in the server's queue until the lock is granted, or ctx ends. Heavier waiters go
