@@ -46,6 +46,9 @@
 //     clients count themselves. rowlock.Reentrant does the same.
 //   - There is no authentication and no encryption: use it on a trusted network.
 //
+// It is tested with a double of a cluster, whose frames and answers are those of a real one as of
+// August 2023. ROWLOCK_TEST_WLOCK=registry:22020 has the tests of the protocol run on a cluster.
+//
 // A group whose master has died has none for about 11 s. Calls wait for that, up to
 // Config.Patience; waiters see one pause.
 package wlock
