@@ -68,10 +68,9 @@ pkg-stop: ## stop them; they end by themselves when no call has used them for ha
 model: ## explorations in their whole breadth, among them all states of the bridge's protocol, without the race detector; without servers
 	env -u ROWLOCK_TEST_REQUIRE ROWLOCK_TEST_WHOLE=1 scripts/explore
 
-conformance: ## all of locktest, every fault of every operation, every setting, every mode of waiting, also what make test leaves out because it repeats another run, and ten times the random sequences
-	$(test_servers) env ROWLOCK_TEST_WHOLE=1 go test $(race) -timeout 3h -run '^TestConformance' ./internal/table/conformance ./quorum
+conformance: ## every test with all that make test draws from or leaves out because it repeats another run: faults, settings, modes of waiting, databases; and ten times the random sequences
+	$(test_servers) $(with_languages) env ROWLOCK_TEST_WHOLE=1 go test $(race) $(at_once) -vet=off -timeout 3h $(packages)
 	$(test_servers) env ROWLOCK_TEST_WHOLE=1 go test -timeout 3h ./internal/servertest/settings
-	$(test_servers) env ROWLOCK_TEST_WHOLE=1 go test $(race) -timeout 3h ./internal/servertest/wait ./internal/servertest/section
 	$(test_servers) env ROWLOCK_TEST_WHOLE=1 go test -timeout 3h -run '^(TestConformanceOfCoreAlone|TestAReplyLost|TestCutAnywhere|TestDownCut|TestUninstallCut)' ./internal/table/... ./schema
 	$(test_servers) go test $(race) -timeout 3h -run '^TestRandomCalls' ./internal/table/conformance ./optimistic ./forupdate ./quorum -rapid.checks=1000
 
