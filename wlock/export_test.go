@@ -49,11 +49,8 @@ func (s *Store) Client() *Client { return s.c }
 // WireKey is a key as the cluster has it.
 func WireKey(key string) string { return wireKey(key) }
 
-// Place and Quoted are parts of routing and of the registry's text.
-var (
-	Place  = place
-	Quoted = quoted
-)
+// Place is a part of routing.
+var Place = place
 
 // Order returns the groups of a topology in their order.
 func Order(text string, want int) ([]int32, error) {

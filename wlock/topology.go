@@ -7,6 +7,8 @@ import (
 	"net"
 	"slices"
 	"strconv"
+
+	"github.com/rowlockdb/rowlock/wlock/internal/frame"
 )
 
 // topology is what the registry says of a cluster.
@@ -31,49 +33,10 @@ func (n node) address() string { return net.JoinHostPort(n.IP, strconv.Itoa(n.Po
 // parse reads the registry's text. It is JSON but for object keys that are bare numbers.
 func parse(text []byte) (*topology, error) {
 	t := new(topology)
-	if err := json.Unmarshal(quoted(text), t); err != nil {
+	if err := json.Unmarshal(frame.Quoted(text), t); err != nil {
 		return nil, fmt.Errorf("%w: the registry's topology: %w", ErrCorrupt, err)
 	}
 	return t, nil
-}
-
-// quoted puts quotes around each number that stands where a key of an object is.
-func quoted(text []byte) []byte {
-	var out []byte
-	inside := false
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case inside && c == '\\' && i+1 < len(text):
-			out = append(out, c)
-			i++
-			c = text[i]
-		case c == '"':
-			inside = !inside
-		case !inside && (c == '{' || c == ','):
-			if n := digits(text[i+1:]); n > 0 {
-				out = append(out, c, '"')
-				out = append(out, text[i+1:i+1+n]...)
-				c = '"'
-				i += n
-			}
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-// digits is how many there are before a colon.
-func digits(text []byte) int {
-	for i, c := range text {
-		switch {
-		case c == ':':
-			return i
-		case c < '0' || c > '9':
-			return 0
-		}
-	}
-	return 0
 }
 
 // order returns the groups in the order that routing counts them, as the Java client does. It

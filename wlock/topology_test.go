@@ -47,22 +47,3 @@ func TestGroupsAreOrderedAsByTheJavaClient(t *testing.T) {
 		}
 	}
 }
-
-func TestBareNumbersAreQuotedWhereAKeyStands(t *testing.T) {
-	for text, want := range map[string]string{
-		`{1:{"a":2},34:[5,6]}`:      `{"1":{"a":2},"34":[5,6]}`,
-		`{"{1:":"\",2:","b":[7,8]}`: `{"{1:":"\",2:","b":[7,8]}`,
-		`{"1":2}`:                   `{"1":2}`,
-		`{12`:                       `{12`,
-		`"\`:                        `"\`,
-	} {
-		if got := string(wlock.Quoted([]byte(text))); got != want {
-			t.Errorf("%s is quoted as %s, want %s", text, got, want)
-		}
-	}
-}
-
-func FuzzTopology(f *testing.F) {
-	f.Add(`{"allNodeMap":{1:{"ip":"10.0.0.1","port":40000,"sequence":1}},"groupNodeList":[{"groupId":0,"masterNode":1}]}`)
-	f.Fuzz(func(_ *testing.T, text string) { _, _ = wlock.Order(text, 1) })
-}
