@@ -2,6 +2,7 @@ package shedlock_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adaptertest"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -13,7 +14,9 @@ func TestProcessesThatAreKilledLockBesideShedLock(t *testing.T) {
 		testdb.Installed(t, "java")
 		name := table(t, e, columns(e))
 		clock := map[string]string{"postgres": "db", "mysql": "db", "mariadb": "0"}[e.Name]
-		adaptertest.ContendAmong(t, e, func() { expire(t, e, name) }, adaptertest.Go(name), java(name, clock))
+		adaptertest.Contest{
+			Rounds: adaptertest.Rounds(20), Turns: 10 * time.Second, Freed: func() { expire(t, e, name) },
+		}.Run(t, e, adaptertest.Go(name), java(name, clock))
 	})
 }
 
@@ -25,6 +28,6 @@ func TestALockThatAKilledProcessHasLeftEndsByItself(t *testing.T) {
 	testdb.EachOf(t, testdb.Servers, func(t *testing.T, e *testdb.Env) {
 		testdb.Installed(t, "java")
 		name := table(t, e, columns(e))
-		adaptertest.ContendAmong(t, e, func() {}, adaptertest.Go(name), java(name, "db"))
+		adaptertest.Contest{Rounds: adaptertest.Rounds(20), Turns: 10 * time.Second}.Run(t, e, adaptertest.Go(name), java(name, "db"))
 	})
 }

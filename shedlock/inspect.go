@@ -31,11 +31,11 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) (list []lease.Recor
 // read returns the rows of keys, or all: ShedLock's table has one for each job.
 func (s *Store) read(ctx context.Context, keys []string) (list []row, err error) {
 	if len(keys) == 1 {
-		if r, ok, err := s.look(ctx, keys[0]); err != nil || !ok || r.name != keys[0] {
+		r, ok, err := s.look(ctx, keys[0])
+		if err != nil || !ok || r.name != keys[0] {
 			return nil, err
-		} else {
-			return []row{r}, nil
 		}
+		return []row{r}, nil
 	}
 	rows, err := s.db.QueryContext(ctx, s.text.all)
 	if err != nil {

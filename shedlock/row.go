@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -59,14 +58,7 @@ func (r row) holder() lease.Holder {
 
 // shortened keeps to what a store may return: a column can be longer than ShedLock's.
 func shortened(note string) string {
-	if len(note) <= lease.MaxStoredNote {
-		return note
-	}
-	note = note[:lease.MaxStoredNote]
-	for !utf8.ValidString(note) {
-		note = note[:len(note)-1]
-	}
-	return note
+	return strings.ToValidUTF8(note[:min(len(note), lease.MaxStoredNote)], "")
 }
 
 // record is the row as Inspect has it. A row does not tell a lock that was released from one that ran

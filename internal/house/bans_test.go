@@ -204,6 +204,8 @@ var bans = []struct {
 		[]string{"./internal/sqlstore", "./internal/conn", "leaves", "./internal/retry"},
 		"its table is ShedLock's: it has nothing to do with the machines of a client",
 	},
+	{"./transition", "drivers", nil, "it is given pools and clients"},
+	{"./transition", "test helpers", nil, "it is part of the user's program"},
 	{"./shedlock", "test helpers", nil, "it is part of the user's program"},
 	{
 		"./wlock", "anything else",

@@ -64,7 +64,7 @@ func TestImportsRunOneWay(t *testing.T) {
 var listed = []string{
 	".", "adapters/certmagic", "adapters/client-go", "adapters/gocron", "adapters/goose", "adapters/migrate", "adapters/robfig",
 	"cmd/rowlock", "cmd/rowlockvet", "examples", "examples/stacks", "internal/attack", "internal/drivers", "internal/scrape",
-	"otelrowlock", "paxosbridge/etcd", "promrowlock", "shedlock", "wlock",
+	"otelrowlock", "paxosbridge/etcd", "promrowlock", "shedlock", "transition", "wlock",
 }
 
 // listImports returns the packages of the listed modules. Their paths, and those of one another,

@@ -29,6 +29,8 @@ var frameworks = []string{
 	"github.com/golang-migrate",
 	"github.com/caddyserver",
 	"k8s.io",
+	"github.com/redis",
+	"github.com/bsm/redislock",
 }
 
 const mostModules = 45

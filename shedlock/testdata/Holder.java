@@ -39,6 +39,7 @@ public class Holder {
         }
         continue;
       }
+      long began = System.nanoTime();
       long n = db.queryForObject("SELECT coalesce(max(n), 0) FROM " + args[4], Long.class) + 1;
       System.out.println("worker: in 0");
       if (in.readLine() == null) {
@@ -46,7 +47,7 @@ public class Holder {
       }
       lock = lock.get().extend(ttl, Duration.ZERO);
       if (lock.isEmpty()) {
-        System.out.println("worker: refused it could not be extended");
+        System.out.println("worker: refused it could not be extended after " + (System.nanoTime() - began) / 1e9 + " s");
         continue;
       }
       try {

@@ -20,7 +20,7 @@ import (
 // of those before, so that another order would publish sums of nothing.
 var modules = []string{
 	"", "adapters/certmagic", "adapters/client-go", "adapters/gocron", "adapters/goose", "adapters/migrate",
-	"adapters/robfig", "promrowlock", "otelrowlock", "paxosbridge/etcd", "shedlock", "wlock",
+	"adapters/robfig", "promrowlock", "otelrowlock", "paxosbridge/etcd", "shedlock", "transition", "wlock",
 	"cmd/rowlockvet", "cmd/rowlock", "examples", "examples/stacks",
 }
 

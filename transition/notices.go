@@ -1,0 +1,117 @@
+package transition
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// A notice is a lease that no process renews or releases. It outlives all processes, as a row that
+// the reaper removes an hour after its end would not.
+const (
+	forever = 10 * 365 * 24 * time.Hour
+	bothKey = "since both"
+	seenKey = "seen"
+)
+
+// notices are what is recorded of a transition.
+type notices struct {
+	store lease.Store
+	name  string
+}
+
+func (n notices) key(what string) string { return "rowlock transition/" + n.name + "/" + what }
+
+// Report is what the database knows of a transition.
+type Report struct {
+	// SinceBoth is how long ago the first process began with Both: 0 if none has.
+	SinceBoth time.Duration
+	// Seen says that a process was seen to hold the old lock alone, and SinceSeen how long ago.
+	Seen      bool
+	SinceSeen time.Duration
+}
+
+// Remaining returns what the database knows of a transition: "" is the Name by default.
+func Remaining(ctx context.Context, store lease.Store, name string) (Report, error) {
+	return notices{store, cmp.Or(name, "locks")}.read(ctx)
+}
+
+// Forget removes the record of a transition that is over.
+func Forget(ctx context.Context, store lease.Store, name string) error {
+	n := notices{store, cmp.Or(name, "locks")}
+	list, err := store.Inspect(ctx, lease.Filter{Keys: []string{n.key(bothKey), n.key(seenKey)}, Held: true})
+	for _, r := range list {
+		if _, failed := store.Release(ctx, []lease.Lease{r.Lease}); failed != nil {
+			err = failed
+		}
+	}
+	return err
+}
+
+// String says whether an old process is left, as far as can be told.
+func (r Report) String() string {
+	switch {
+	case r.SinceBoth == 0:
+		return "no process has begun with Both: old ones are left, if any"
+	case r.Seen:
+		return fmt.Sprintf("an old process was last seen %s ago, and Both has been there for %s",
+			r.SinceSeen.Round(time.Second), r.SinceBoth.Round(time.Second))
+	}
+	return fmt.Sprintf("no old process was seen since Both has been there, for %s", r.SinceBoth.Round(time.Second))
+}
+
+// refusesNew says why New must not begin yet, or "".
+func (r Report) refusesNew(quiet time.Duration) string {
+	switch {
+	case r.SinceBoth == 0, r.Seen && r.SinceSeen < quiet:
+		return r.String()
+	case r.SinceBoth < quiet:
+		return fmt.Sprintf("Both has been there for %s, and Config.Quiet is %s", r.SinceBoth.Round(time.Second), quiet)
+	}
+	return ""
+}
+
+// read lists the notices.
+func (n notices) read(ctx context.Context) (r Report, err error) {
+	list, err := n.store.Inspect(ctx, lease.Filter{Keys: []string{n.key(bothKey), n.key(seenKey)}, Held: true})
+	if err != nil {
+		return r, err
+	}
+	for _, rec := range list {
+		switch rec.Key {
+		case n.key(bothKey):
+			r.SinceBoth = max(forever-rec.Remaining, time.Microsecond)
+		case n.key(seenKey):
+			r.Seen, r.SinceSeen = true, max(forever-rec.Remaining, 0)
+		}
+	}
+	return r, nil
+}
+
+// record makes a notice. That of seen is renewed; that of both stays as it was first made.
+func (n notices) record(ctx context.Context, what string) error {
+	list, err := n.store.Inspect(ctx, lease.Filter{Keys: []string{n.key(what)}, Held: true})
+	if err != nil {
+		return err
+	}
+	if len(list) == 1 && what == bothKey {
+		return nil
+	}
+	if len(list) == 1 {
+		answers, err := n.store.Renew(ctx, []lease.RenewRequest{{Lease: list[0].Lease, TTL: forever}})
+		if err == nil && len(answers) == 1 {
+			err = answers[0].Err
+		}
+		return err
+	}
+	answers, err := n.store.Acquire(ctx, []lease.AcquireRequest{{
+		Key: n.key(what), Owner: lease.NewOwner(), TTL: forever, Note: lease.StoredNote("", "a transition's notice"),
+	}})
+	if err == nil && len(answers) == 1 { // if another was first, its notice is there
+		err = answers[0].Err
+	}
+	return err
+}
