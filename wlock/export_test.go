@@ -3,6 +3,9 @@ package wlock
 import (
 	"context"
 	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/wlock/internal/frame"
 )
 
 // EndAll has the store's own clock say that its leases on key have ended.
@@ -34,6 +37,21 @@ func (s *Store) RenewsAsJava() {
 		}
 		return Grant{Lock: a.Lock, Sent: sent}, err
 	}
+}
+
+// WatchAsJava watches a key as Java clients do: with a token older than that of its holder, of which
+// the server then tells all that wait, and forgets them.
+func (c *Client) WatchAsJava(ctx context.Context, key string) error {
+	l := Lock{Key: key, Owner: lease.NewOwner()}
+	q, err := l.request(frame.Watch)
+	if err != nil {
+		return err
+	}
+	id, w := c.watch(l)
+	defer c.unwatch(id, w, 0)
+	q.Watch, q.WatchID, q.Timeout, q.Expire, q.Weight = 1, id, 1000, 1, 1
+	_, err = c.ask(ctx, q, nil)
+	return err
 }
 
 // Book is how many attempts the store remembers.

@@ -18,6 +18,8 @@ type Options struct {
 	Nodes, Groups int
 	// TCP has it listen on loopback addresses. Otherwise Dial alone reaches it.
 	TCP bool
+	// OneIP has all nodes on one address, with ports of their own.
+	OneIP bool
 }
 
 // Cluster is a registry and its lock servers.
@@ -50,7 +52,10 @@ func New(o Options, names ...string) *Cluster {
 	c.Address = c.listen(o.TCP, "127.0.0.1", Registry, &registry{c})
 	for seq := 1; seq <= o.Nodes; seq++ {
 		n := &Node{c: c, seq: seq, ip: fmt.Sprintf("127.0.0.%d", seq)}
-		n.address = c.listen(o.TCP, n.ip, n.ip+":40000", n)
+		if o.OneIP {
+			n.ip = "127.0.0.1"
+		}
+		n.address = c.listen(o.TCP, n.ip, fmt.Sprint(n.ip, ":", 40000+seq), n)
 		c.nodes = append(c.nodes, n)
 	}
 	for id := range o.Groups {
@@ -153,6 +158,9 @@ func (c *Cluster) SetToken(token int64) {
 	})
 }
 
+// Number has the next frame that a server sends by itself have this number.
+func (c *Cluster) Number(session int64) { c.do(func() { c.session = session - 1 }) }
+
 // Held returns the owner of a mutex and its token, by the log.
 func (c *Cluster) Held(key string) (owner frame.Owner, token int64, held bool) {
 	c.do(func() {
@@ -169,7 +177,9 @@ func (c *Cluster) Held(key string) (owner frame.Owner, token int64, held bool) {
 func (c *Cluster) Waiting(key string) (n int) {
 	c.do(func() {
 		for _, g := range c.groups {
-			n += len(g.queues[key])
+			if g.master > 0 {
+				n += len(c.nodes[g.master-1].waiting(g, key))
+			}
 		}
 	})
 	return n
