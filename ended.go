@@ -33,14 +33,14 @@ func (h *hold) endWith(cause error, e event) bool {
 func (h *hold) cut(cause error) {
 	h.cause = cause
 	h.k.dog.Drop(&h.lease)
+	if h.space != nil { // before a context ends, whose caller may lock another key at once
+		h.space.Free(1)
+	}
 	if h.ctx.made.Load() {
 		h.ctx.cancel(cause)
 	}
 	for n := range h.nested {
 		n.cancel(cause)
-	}
-	if h.space != nil {
-		h.space.Free(1)
 	}
 }
 

@@ -39,8 +39,8 @@ func (s *Store) RenewsAsJava() {
 	}
 }
 
-// WatchAsJava watches a key as Java clients do: with a token older than that of its holder, of which
-// the server then tells all that wait, and forgets them.
+// WatchAsJava watches a key as Java clients do, with a token older than that of its holder: of that
+// the server tells all that wait, and forgets them.
 func (c *Client) WatchAsJava(ctx context.Context, key string) error {
 	l := Lock{Key: key, Owner: lease.NewOwner()}
 	q, err := l.request(frame.Watch)

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlockdb/rowlock/wlock/internal/wlocktest"
 )
 
-// 14: a lock that has expired goes to who waits for it, and not to who comes by with no more weight.
+// 14: a lock that has expired goes to who waits for it, and not to who comes with no more weight.
 func TestANewcomerOvertakesNoWaiterOfItsWeight(t *testing.T) {
 	i := newInterop(t)
 	short := i.ask(wlock.Mutex)
