@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -76,8 +77,11 @@ func holed(t *testing.T, r *rig, n int, f func(o *once.Once)) (hung string) {
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxIdleConns(-1) // so that each begins with a connection
 	o := r.open(t, db, eager())
+	var mu sync.Mutex // a transaction is rolled back beside the call
 	hung = "nothing"
 	faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
+		mu.Lock()
+		defer mu.Unlock()
 		if n--; n == 0 {
 			hung = op.Kind.String()
 			h.Vanish()
@@ -86,5 +90,7 @@ func holed(t *testing.T, r *rig, n int, f func(o *once.Once)) (hung string) {
 	}))
 	f(o)
 	faults.Set(nil)
+	mu.Lock()
+	defer mu.Unlock()
 	return hung
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -135,8 +136,9 @@ func (v vanishing) vanish(t *testing.T, kind string, n int64, wg *sync.WaitGroup
 	do := v.begin(t, e, clean)
 	ctx, cancel := context.WithCancel(t.Context())
 	vanished, done := make(chan faultdb.Op, 1), make(chan error, 1)
+	var ops atomic.Int64
 	faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
-		if n--; n == 0 {
+		if ops.Add(1) == int64(n) {
 			h.Cut()
 			vanished <- op
 		}
