@@ -200,7 +200,7 @@ func (k *conn) read() {
 		}
 		if err != nil {
 			k.end(err)
-			k.c.know(k.c.wake) // the server has forgotten who waits
+			k.c.know(k.c.wake) // the server has forgotten its waiters
 			return
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/rowlockdb/rowlock/wlock/internal/wlocktest"
 )
 
-// 14: a lock that has expired goes to who waits for it, and not to who comes with no more weight.
+// 14: a lock that has expired goes to its waiter, and to no newcomer of the same weight.
 func TestANewcomerOvertakesNoWaiterOfItsWeight(t *testing.T) {
 	i := newInterop(t)
 	short := i.ask(wlock.Mutex)
@@ -68,7 +68,7 @@ func TestAHeavierNewcomerAndAWaiterComeOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// 16: who waits is sent again before the server forgets it, which it does after a minute.
+// 16: a waiter is registered again before the server forgets it, which it does after a minute.
 func TestAWaitOutlastsTheServersMinute(t *testing.T) {
 	three(t, func(t *testing.T, c *wlocktest.Cluster, cfg wlock.Config) {
 		var silent atomic.Bool // no request of the waiter arrives

@@ -73,7 +73,7 @@ func (n *Node) writerWaits(g *group, key string) bool {
 	return slices.ContainsFunc(n.waiting(g, key), func(w *waiter) bool { return w.kind == frame.Writer && w.watch != 1 })
 }
 
-// promote grants a free key to who waits for it, and of a read-write lock to all that can have it.
+// promote grants a free key to its waiter, and a read-write lock to all waiters that can have it.
 func (n *Node) promote(g *group, key string) {
 	if g.master != n.seq {
 		return // the queue is in the master's memory
