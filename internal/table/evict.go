@@ -100,8 +100,8 @@ func (s *Store) endBlockers(
 			return nil, err
 		}
 		for _, b := range found {
-			older := func(o sqlstore.Blocker) bool { o.Age = b.Age; return o == b }
-			if !slices.ContainsFunc(out, older) {
+			same := func(o sqlstore.Blocker) bool { o.Age = b.Age; return o == b }
+			if !slices.ContainsFunc(out, same) {
 				out = append(out, b)
 			}
 		}
