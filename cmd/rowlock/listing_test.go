@@ -148,6 +148,32 @@ func TestWaitersAreListed(t *testing.T) {
 	})
 }
 
+// A long listing begins with what an operator looks for.
+func TestTheKeyWithTheMostWaitersIsListedFirst(t *testing.T) {
+	each(t, func(b *bed) {
+		b.holds("a", "b")
+		for key, names := range map[string][]string{"a": {"web-1"}, "b": {"web-2", "web-3"}} {
+			for _, name := range names {
+				c := b.client(name, true)
+				ctx, end := context.WithCancel(b.Context())
+				b.Cleanup(end)
+				go func() { _, _ = c.Lock(ctx, key) }()
+			}
+		}
+		eventually(b.T, "b, which two wait for", func() bool {
+			out, _, _ := b.does("waiters", "-n", "1", "-o", "json")
+			return strings.Contains(out, `"key":"b","queued":2`) && strings.Contains(out, `"more":true`)
+		})
+		if out, said, _ := b.does("waiters", "-n", "1"); strings.Contains(out, "a ") || !strings.Contains(said, "--limit") {
+			b.Errorf("one key is asked for: %s%s", out, said)
+		}
+		if out := b.wants(0, "", "waiters", "-o", "json"); !strings.Contains(out, `"key":"a","queued":1`) ||
+			strings.Contains(out, "more") {
+			b.Errorf("waiters prints %s", out)
+		}
+	})
+}
+
 func TestWatchPrintsWhatHappens(t *testing.T) {
 	each(t, func(b *bed) {
 		b.holds("a")

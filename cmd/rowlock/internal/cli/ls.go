@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/scan"
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
@@ -53,20 +52,46 @@ func (p *program) list(ctx context.Context, prefix, after string, limit int, all
 	if limit < 0 {
 		return usage("--limit %d is negative: write 0 for all keys", limit)
 	}
-	t, store, end, err := p.table(adapter.Reading(ctx))
+	_, table, end, err := p.table(adapter.Reading(ctx))
 	if err != nil {
 		return err
 	}
 	defer end()
-	table := scan.Of(t, store)
 	if limit == 0 {
 		return p.listAll(ctx, table, filter)
 	}
-	found, more, err := table.Page(ctx, filter)
+	found, more, err := pageOf(ctx, table, filter)
 	if err != nil {
 		return err
 	}
 	return p.printPage(found, more, prefix, all)
+}
+
+// pageOf returns at most f.Limit rows, and whether there are more. With Held it leaves rowlock's
+// own keys out, unless the prefix is theirs.
+func pageOf(ctx context.Context, table lease.Store, f lease.Filter) (
+	page []lease.Record, more bool, err error,
+) {
+	own := !f.Held || strings.HasPrefix(f.Prefix, lease.Reserved)
+	for limit := f.Limit; ; {
+		f.Limit = min(batch, limit+1-len(page))
+		found, err := table.Inspect(ctx, f)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, r := range found {
+			if own || !strings.HasPrefix(r.Key, lease.Reserved) {
+				page = append(page, r)
+			}
+		}
+		switch {
+		case len(page) > limit:
+			return page[:limit], true, nil
+		case len(found) < f.Limit:
+			return page, false, nil
+		}
+		f.After = found[len(found)-1].Key
+	}
 }
 
 func (p *program) printPage(found []lease.Record, more bool, prefix string, all bool) error {
@@ -107,10 +132,10 @@ func (p *program) printTable(found []lease.Record) error {
 }
 
 // listAll prints pages as they come: in JSON, one object for each key and line.
-func (p *program) listAll(ctx context.Context, table *scan.Table, filter lease.Filter) error {
+func (p *program) listAll(ctx context.Context, table lease.Store, filter lease.Filter) error {
 	for {
 		filter.Limit = batch
-		found, more, err := table.Page(ctx, filter)
+		found, more, err := pageOf(ctx, table, filter)
 		if err != nil {
 			return err
 		}

@@ -5,9 +5,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/scan"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/top"
-	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/waitlist"
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
@@ -25,7 +23,7 @@ func (p *program) top() *cobra.Command {
 		Short: "Show held keys on a screen that refreshes",
 		Long: long(`
 Show held keys on a screen that refreshes: by whom, since when, the lease as a bar that drains until
-it is renewed, and how many wait. Three statements for each refresh, of the first 1,000 held keys:
+it is renewed, and how many wait. Two statements for each refresh, of the first 1,000 held keys:
 narrow with a prefix. When the database goes away it says so, and goes on when it is back.
 
 Keys: q quit, s sort by key, age, time left or waiters, / prefix, arrows and page keys scroll.`),
@@ -53,13 +51,13 @@ func (p *program) screen(ctx context.Context, prefix string, every time.Duration
 		return err
 	}
 	defer end()
-	rows, waiters := scan.Of(t, table), waitlist.Of(t)
+	waits := shownOf(t)
 	return top.Run(ctx, t.Name, prefix, every, func(ctx context.Context, prefix string) (s top.Snapshot, err error) {
 		filter := lease.Filter{Prefix: prefix, Held: true, Limit: screenful}
-		if s.Held, s.More, err = rows.Page(ctx, filter); err != nil {
+		if s.Held, s.More, err = pageOf(ctx, table, filter); err != nil {
 			return s, err
 		}
-		s.Waited, err = waiters.Keys(ctx, "", screenful)
+		s.Waited, err = waits.Waited(ctx, prefix, screenful)
 		return s, err
 	})
 }

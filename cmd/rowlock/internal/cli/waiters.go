@@ -8,25 +8,21 @@ import (
 	"strings"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
-	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/scan"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
-	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/waitlist"
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/lease"
 	"github.com/spf13/cobra"
 )
 
 func (p *program) waiters() *cobra.Command {
-	var after string
 	var limit int
 	c := &cobra.Command{
 		Use:   "waiters [KEY]",
 		Short: "List which keys are waited for, or who waits for one",
 		Long: long(`
-Without KEY: the keys that are waited for. With KEY: who waits for it, and in which order.
+Without KEY: the keys that are waited for, those with the most waiters first. With KEY: who waits for it, and in which order.
 
 KIND is queue for a waiter of a fair client, at its position. process is all else that waits by one
 name, and counts for up to 10 s after its last call. TIME is for how long the oldest call has waited,
@@ -37,10 +33,9 @@ tells that.`),
 			if len(args) == 1 {
 				return p.waitersOf(c.Context(), args[0])
 			}
-			return p.waitedKeys(c.Context(), after, limit)
+			return p.waitedKeys(c.Context(), limit)
 		},
 	}
-	c.Flags().StringVar(&after, "after", "", "go on after this key")
 	c.Flags().IntVarP(&limit, "limit", "n", page, "keys to list")
 	return p.listed(c)
 }
@@ -78,8 +73,10 @@ func waitersOf(all []shown.Waiter) []waiter {
 // mostWaiters bounds what is read of one key.
 const mostWaiters = 10_000
 
+func shownOf(t *target.Target) *shown.Tables { return shown.Of(t.DB, sqlstore.Of(t.Dialect), "") }
+
 func waitersFor(ctx context.Context, t *target.Target, key string) ([]shown.Waiter, error) {
-	found, err := shown.Of(t.DB, sqlstore.Of(t.Dialect), "").Waiters(ctx, key, mostWaiters)
+	found, err := shownOf(t).Waiters(ctx, key, mostWaiters)
 	return found.All, err
 }
 
@@ -161,76 +158,44 @@ var waitedColumns = []listing.Column{
 	{Name: "AGE", Right: true, Rank: 2},
 }
 
-func (p *program) waitedKeys(ctx context.Context, after string, limit int) error {
-	from, err := keytext.Prefix(after)
-	if err != nil {
-		return err
-	}
+func (p *program) waitedKeys(ctx context.Context, limit int) error {
 	if limit < 1 {
 		return usage("--limit %d must be at least 1", limit)
 	}
-	t, table, end, err := p.table(adapter.Reading(ctx))
+	t, _, end, err := p.table(adapter.Reading(ctx))
 	if err != nil {
 		return err
 	}
 	defer end()
-	found, err := waitlist.Of(t).Keys(ctx, from, limit+1)
+	found, err := shownOf(t).Waited(ctx, "", limit+1)
 	if err != nil {
 		return err
 	}
-	more := len(found) > limit
-	found = found[:min(limit, len(found))]
-	holders, err := holdersOf(ctx, table, found)
-	if err != nil {
-		return err
-	}
-	return p.printWaited(found, holders, more)
+	return p.printWaited(found[:min(len(found), limit)], len(found) > limit)
 }
 
-func (p *program) printWaited(found []waitlist.Key, holders map[string]lease.Record, more bool) error {
-	keys, rows, next := []waitedKey{}, [][]string{}, ""
-	for _, k := range found {
-		next = keytext.Show(k.Key)
-		one := waitedKey{Key: next, Queued: k.Queued, Processes: k.Processes}
-		row := []string{next, strconv.Itoa(k.Queued), strconv.Itoa(k.Processes), "(not held)", "-"}
-		if h, ok := holders[k.Key]; ok {
-			one.Holder, one.Age = h.Identity(), h.Age.Seconds()
-			row[3], row[4] = listing.Plain(h.Identity()), listing.Span(h.Age)
+func (p *program) printWaited(found []shown.Waited, more bool) error {
+	keys, rows := make([]waitedKey, len(found)), make([][]string, len(found))
+	for i, w := range found {
+		k := waitedKey{Key: keytext.Show(w.Key), Queued: w.Queued, Processes: w.Processes}
+		rows[i] = []string{k.Key, strconv.Itoa(w.Queued), strconv.Itoa(w.Processes), "(not held)", "-"}
+		if w.Held {
+			k.Holder, k.Age = w.Identity, w.Age.Seconds()
+			rows[i][3], rows[i][4] = listing.Plain(w.Identity), listing.Span(w.Age)
 		}
-		keys, rows = append(keys, one), append(rows, row)
-	}
-	if !more {
-		next = ""
+		keys[i] = k
 	}
 	switch {
 	case p.out.IsJSON():
 		return p.out.JSON(struct {
 			Keys []waitedKey `json:"keys"`
-			Next string      `json:"next,omitempty"`
-		}{keys, next})
+			More bool        `json:"more,omitempty"`
+		}{keys, more})
 	case len(found) == 0:
 		fmt.Fprintln(p.stderr, "rowlock: no key is waited for")
 		return nil
 	case more:
-		defer fmt.Fprintf(p.stderr, "rowlock: there are more keys: rowlock waiters --after %s\n", quote(next))
+		defer fmt.Fprintln(p.stderr, "rowlock: there are more keys: --limit lists more")
 	}
 	return p.out.Table(waitedColumns, rows)
-}
-
-func holdersOf(
-	ctx context.Context, in scan.Inspector, keys []waitlist.Key,
-) (map[string]lease.Record, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	filter := lease.Filter{Held: true, Limit: len(keys)}
-	for _, k := range keys {
-		filter.Keys = append(filter.Keys, k.Key)
-	}
-	found, err := in.Inspect(ctx, filter)
-	holders := make(map[string]lease.Record)
-	for _, r := range found {
-		holders[r.Key] = r
-	}
-	return holders, err
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
-	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/waitlist"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -19,7 +19,7 @@ type Snapshot struct {
 	// More says that there are more held keys than were read.
 	More bool
 	// Waited has the keys that are waited for.
-	Waited []waitlist.Key
+	Waited []shown.Waited
 }
 
 // order is what the rows are sorted by.
