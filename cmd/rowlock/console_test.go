@@ -172,3 +172,30 @@ func TestTheConsoleTakesAKey(t *testing.T) {
 func TestTheConsoleRefusesABadAddress(t *testing.T) {
 	each(t, func(b *bed) { b.wants(2, "--listen 127.0.0.1:x", "console", "--listen", "127.0.0.1:x") })
 }
+
+// A viewer without locks of their own sees each kind of trouble, by one command and no database.
+func TestADemoHasWhatTheConsoleShows(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	b := &bed{T: t, Env: testdb.Kinds[0].Open(t), dsn: "postgres://nowhere.invalid/x"}
+	p := b.opens("--demo")
+	p.open()
+	for _, page := range []struct{ path, text string }{
+		{"", "order/1042"},
+		{"", "newsletter"},
+		{"", "cron/report"},
+		{"waits", "import/prices"},
+		{"key?k=import/prices", "cart/77"}, // what its waiter holds meanwhile
+		{"key?k=order/1042", "granted"},
+		{"records", "hangs since Friday"},
+		{"cycles", "Cycle of 2"},
+	} {
+		eventually(t, page.text, func() bool {
+			_, text := p.gets(page.path, nil)
+			return strings.Contains(text, page.text)
+		})
+	}
+	p.stop()
+	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+		t.Errorf("the demo leaves %v, %v", left, err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/demo"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/door"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/console"
@@ -20,7 +21,7 @@ import (
 
 func (p *program) console() *cobra.Command {
 	var listen, by string
-	var write bool
+	var write, demonstrated bool
 	c := &cobra.Command{
 		Use:   "console",
 		Short: "Serve a page that shows the locks, for a browser",
@@ -31,14 +32,23 @@ look. It sends one statement a second in total; none without viewers.
 
 It listens on 127.0.0.1 only. Another address makes it reachable from elsewhere, without encryption:
 put a proxy with TLS before it, or use an SSH tunnel instead. With --write those who look can take
-keys from their holders, as rowlock release --force does; the record has the name of --by.`),
+keys from their holders, as rowlock release --force does; the record has the name of --by.
+
+With --demo it shows a made-up shop at work, in a SQLite file that is removed at the end.`),
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return p.serve(c.Context(), listen, by, write)
+			if !demonstrated {
+				return p.serve(c.Context(), listen, by, write)
+			}
+			return demo.Run(c.Context(), func(file string) error {
+				p.settings = target.Settings{DSN: "sqlite:" + file}
+				return p.serve(c.Context(), listen, by, true)
+			})
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:7380", "address and port; port 0 is any free one")
 	c.Flags().BoolVar(&write, "write", false, "let those who look take keys from their holders")
+	c.Flags().BoolVar(&demonstrated, "demo", false, "show a made-up shop instead of a database of yours")
 	c.Flags().StringVar(&by, "by", operator(), "who looks, for records of forced releases")
 	c.Flags().Lookup("by").DefValue = "USER@HOST"
 	return c
