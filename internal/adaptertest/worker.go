@@ -16,6 +16,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -37,10 +38,22 @@ func Main(m *testing.M, work func(ctx context.Context, w *Worker) error, folders
 		}
 		os.Exit(code)
 	}
-	if err := serve(what[0], what[1], what[2], what[3], work); err != nil {
+	in := bufio.NewScanner(os.Stdin)
+	err := serve(what, in, work)
+	for Passes(err) {
+		err = serve(what, in, work)
+	}
+	if err != nil {
 		fmt.Println("worker: failed", err)
 		os.Exit(1)
 	}
+}
+
+// Passes reports whether err is one that a process meets without a fault of anybody's: another was
+// killed, or the machine is slow and a lease short. It begins anew.
+func Passes(err error) bool {
+	return oneline.Is(err, rowlock.ErrFenced, rowlock.ErrLost, rowlock.ErrBusy, rowlock.ErrUnknown,
+		conn.ErrLate, context.DeadlineExceeded)
 }
 
 // Worker is a process that takes one key again and again.
@@ -56,10 +69,11 @@ type Worker struct {
 	end context.CancelFunc
 }
 
-func serve(kind, prefix, source, role string, work func(context.Context, *Worker) error) error {
+func serve(what []string, in *bufio.Scanner, work func(context.Context, *Worker) error) error {
+	kind, prefix, source, role := what[0], what[1], what[2], what[3]
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	w := &Worker{Kind: kind, Role: role, in: bufio.NewScanner(os.Stdin), end: cancel}
+	w := &Worker{Kind: kind, Role: role, in: in, end: cancel}
 	for _, k := range testdb.Kinds {
 		if k.Name == kind {
 			w.env = &testdb.Env{Kind: k, Source: source, Dialect: k.New(dialect.Prefix(prefix))}
@@ -115,7 +129,7 @@ func (w *Worker) section(ctx context.Context, token string, write func(n int) er
 	switch {
 	case err == nil:
 		w.say("out", strconv.Itoa(n+1))
-	case oneline.Is(err, rowlock.ErrFenced, rowlock.ErrLost, rowlock.ErrBusy, rowlock.ErrUnknown):
+	case Passes(err):
 		w.say("refused", err.Error())
 	default:
 		w.say("failed", err.Error())

@@ -25,7 +25,7 @@ func (s *Set[T]) free(k Kind, open bool) *pinned[T] {
 	for i, p := range s.idle {
 		switch {
 		case k == Acquire && p.keeper || open && p.session == nil:
-		case best < 0 || p.session != nil && !(k == Renew && s.idle[best].warmKeeper()):
+		case best < 0, p.session != nil && !(k == Renew && s.idle[best].keeper && s.idle[best].session != nil):
 			best = i
 		}
 	}
@@ -36,8 +36,6 @@ func (s *Set[T]) free(k Kind, open bool) *pinned[T] {
 	s.idle = slices.Delete(s.idle, best, best+1)
 	return p
 }
-
-func (p *pinned[T]) warmKeeper() bool { return p.keeper && p.session != nil }
 
 // age closes idle connections that have become old, twice in the time that they may be idle. One
 // that acquires stays, so that a lock need not dial, and gets through while the application has
@@ -69,13 +67,6 @@ func (s *Set[T]) age() {
 func (s *Set[T]) limited() bool {
 	pool, ok := s.cfg.DB.(interface{ Stats() sql.DBStats })
 	return !ok || pool.Stats().MaxOpenConnections > 0
-}
-
-// dialKeeper has the keeper ready for the next renewal: what acquires may hang by then.
-func (s *Set[T]) dialKeeper() {
-	if p := s.conns[0]; p.keeper && slices.Contains(s.idle, p) && p.session == nil {
-		s.rouse(p)
-	}
 }
 
 // rouse wakes an idle connection's goroutine.

@@ -110,11 +110,15 @@ func (p *pinned[T]) misled(ops []*Op[T]) {
 }
 
 // connect makes a session. A new connection costs its op a moment. Nothing was sent on it yet, so
-// the outcome of a failure is known.
+// the outcome of a failure is known. An end that is not the caller's is not told as one of a context.
 func (p *pinned[T]) connect(ctx context.Context, end time.Time) error {
-	ctx, cancel := context.WithDeadline(ctx, end)
+	within, cancel := context.WithDeadlineCause(ctx, end, ErrLate)
 	defer cancel()
-	return p.open(ctx)
+	err := p.open(within)
+	if callers, _ := ctx.Deadline(); err != nil && context.Cause(within) == ErrLate && !callers.Equal(end) {
+		return ErrLate
+	}
+	return err
 }
 
 func (p *pinned[T]) open(ctx context.Context) error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -164,8 +165,9 @@ func (s *Set[T]) borrow(op *Op[T]) *pinned[T] {
 		p.one[0] = op
 		op.state.Store(running)
 	}
-	if op.Kind == Renew {
-		s.dialKeeper()
+	// The keeper is to be ready for the next renewal: what acquires may hang by then.
+	if k := s.conns[0]; op.Kind == Renew && k.keeper && k.session == nil && slices.Contains(s.idle, k) {
+		s.rouse(k)
 	}
 	return p
 }
