@@ -232,7 +232,7 @@ func (c Config) withDefaults() (Config, error) {
 		}
 	}
 	c.TTL = cmp.Or(c.TTL, 30*time.Second)
-	c.Margin = cmp.Or(c.Margin, defaultMargin(c.TTL))
+	c.Margin = cmp.Or(c.Margin, min(max(c.TTL/10, 500*time.Millisecond), c.TTL/3))
 	c.RenewEvery = cmp.Or(c.RenewEvery, c.TTL/3)
 	c.PollMin = cmp.Or(c.PollMin, 10*time.Millisecond)
 	c.PollMax = cmp.Or(c.PollMax, max(250*time.Millisecond, c.PollMin))
@@ -246,10 +246,6 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.Logger = tell.Logger(c.Logger)
 	return c, c.check()
-}
-
-func defaultMargin(ttl time.Duration) time.Duration {
-	return min(max(ttl/10, 500*time.Millisecond), ttl/3)
 }
 
 func (c Config) check() error {

@@ -253,7 +253,11 @@ func (s *section) tries(within context.Context) (err error) {
 // unlock ends the locks of a section that has ended with err.
 func (s *section) unlock(ctx context.Context, err error) error {
 	if s.committed && !s.terms.keeps {
-		s.locks.wereReleased()
+		for _, l := range s.locks.locks {
+			l.h.mu.Lock()
+			l.h.freed = true
+			l.h.mu.Unlock()
+		}
 	}
 	unlock := s.locks.Unlock(ctx)
 	for _, cause := range []error{ErrLost, ErrMaxHold, ErrIdle} {
@@ -326,8 +330,10 @@ func (s *section) commit(ctx context.Context, tx lease.Transaction) error {
 func (s *section) leave(ctx context.Context, tx lease.Transaction) error {
 	return s.locks.each(func(l *Lock) error {
 		switch {
+		case s.terms.keeps && l.h.lease.Shared:
+			return nil
 		case s.terms.keeps:
-			return l.unmarkIn(ctx, tx)
+			return l.h.k.tx.Dialect.Unmark(ctx, tx, l.h.lease.Key)
 		case s.next != nil:
 			return l.leaveIn(ctx, tx, s.next.Send)
 		}
@@ -365,15 +371,6 @@ func (ls *Locks) within(ctx context.Context) (context.Context, context.CancelCau
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(ls.ctx, func() { cancel(context.Cause(ls.ctx)) })
 	return ctx, func(cause error) { stop(); cancel(cause) }
-}
-
-// wereReleased notes that a transaction which has released the locks was committed.
-func (ls *Locks) wereReleased() {
-	for _, l := range ls.locks {
-		l.h.mu.Lock()
-		l.h.freed = true
-		l.h.mu.Unlock()
-	}
 }
 
 // takeNext takes the next caller of this process out of its queue, if the transaction hands the key

@@ -183,14 +183,6 @@ func (l *Lock) leaveIn(
 	return err
 }
 
-// unmarkIn is for a transaction after which the lock goes on.
-func (l *Lock) unmarkIn(ctx context.Context, tx lease.Runner) error {
-	if l.h.lease.Shared {
-		return nil
-	}
-	return l.h.k.tx.Dialect.Unmark(ctx, tx, l.h.lease.Key)
-}
-
 // afterwards is the error of a call on a handle that has ended, or is about to.
 func (l *Lock) afterwards() error {
 	<-l.Context().Done()

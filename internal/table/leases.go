@@ -23,7 +23,7 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lea
 	for i, op := range ops {
 		if op != nil {
 			a, uncertain, err := s.conclude(ctx, "acquire", reqs[i].Key, op)
-			if err != nil && isUntaken(err) && !uncertain {
+			if !uncertain && oneline.Is(err, sqlstore.ErrRowLocked, sqlstore.ErrRowShape) {
 				if why := s.swallowed(ctx, reqs[i].Key); why != nil {
 					err = why
 				}

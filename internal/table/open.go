@@ -103,7 +103,9 @@ func (s *Store) start(ctx context.Context, db conn.DB, o Options) (err error) {
 	s.connections, err = conn.Open(ctx, conn.Config[call]{
 		DB: db, Conns: o.Connections, Timeout: o.Timeout, Idle: o.Idle,
 		Setup: setup, Good: s.good, Together: s.runTogether,
-		Merge: mostMerged, Gather: s.gather(), ReadOnly: s.misleads,
+		Merge: mostMerged, Gather: s.gather(),
+		// The next connection may fail as one did that this says of: it need not be made at once.
+		ReadOnly: func(err error) bool { return s.d.ReadOnly(err) || era.IsUnlearned(err) },
 	})
 	if cause := errors.Unwrap(err); s.sync != nil && sqlstore.IsRefusal(cause) {
 		return cause
@@ -132,10 +134,6 @@ func (s *Store) setup(ctx context.Context, session *conn.Session) error {
 	session.Relaxed = s.relax
 	return s.d.Setup(ctx, session)
 }
-
-// misleads reports whether the next connection may fail as this one did, so that it need not be
-// made at once.
-func (s *Store) misleads(err error) bool { return s.d.ReadOnly(err) || era.IsUnlearned(err) }
 
 // warn adds to the facts the rights that this user lacks to free a key that a vanished client keeps
 // locked.

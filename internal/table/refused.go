@@ -208,11 +208,6 @@ func seize(ctx context.Context, s *conn.Session, d *sqlstore.Dialect, key string
 	return err
 }
 
-// isUntaken reports whether err says that a row was to be had, and was not got.
-func isUntaken(err error) bool {
-	return errors.Is(err, sqlstore.ErrRowLocked) || errors.Is(err, sqlstore.ErrRowShape)
-}
-
 // swallowedAny is swallowed for the first of keys of several that are not held and were not got.
 func (s *Store) swallowedAny(ctx context.Context, reqs []lease.AcquireRequest, out []lease.Acquired) error {
 	looked := 0

@@ -115,7 +115,11 @@ func (r *Recorder) write(ctx context.Context, events []lease.TraceEvent) (done b
 	if err = r.cfg.Store.WriteTrace(short, rows); err == nil {
 		r.told = gone
 		r.written.Add(int64(len(events)))
-		r.recovered()
+		if r.pause = 0; r.failed {
+			r.failed = false
+			r.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "rowlock: the trace is written again",
+				slog.Int64("dropped", gone))
+		}
 		return true, nil
 	}
 	r.report(err)
@@ -164,15 +168,6 @@ func (r *Recorder) report(err error) {
 	r.cfg.Log.LogAttrs(context.Background(), slog.LevelWarn,
 		"rowlock: the trace cannot be written; locks go on, and events are dropped when the buffer is full",
 		slog.Any("error", err))
-}
-
-func (r *Recorder) recovered() {
-	r.pause = 0
-	if r.failed {
-		r.failed = false
-		r.cfg.Log.LogAttrs(context.Background(), slog.LevelInfo, "rowlock: the trace is written again",
-			slog.Int64("dropped", r.dropped.Load()))
-	}
 }
 
 // ElectionKey is the lock of the client that removes old events.
