@@ -110,7 +110,7 @@ func (p *pinned[T]) misled(ops []*Op[T]) {
 }
 
 // connect makes a session. A new connection costs its op a moment. Nothing was sent on it yet, so
-// the outcome of a failure is known. An end that is not the caller's is not told as one of a context.
+// the outcome of a failure is known. An end that is not the caller's is told as none of a context.
 func (p *pinned[T]) connect(ctx context.Context, end time.Time) error {
 	within, cancel := context.WithDeadlineCause(ctx, end, ErrLate)
 	defer cancel()

@@ -76,10 +76,6 @@ type processes struct {
 	told atomic.Bool // by Meet
 }
 
-// sure reports whether alone is the process that releases, or none. A client behind a store that
-// does not say which processes there are may be another one.
-func (p *processes) sure() bool { return p.told.Load() || p.alone().IsZero() }
-
 func (p *processes) meet(process lease.Owner) {
 	if p.seen.Load() == nil && p.seen.CompareAndSwap(nil, &process) {
 		return

@@ -23,7 +23,7 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lea
 	for i, op := range ops {
 		if op != nil {
 			a, uncertain, err := s.conclude(ctx, "acquire", reqs[i].Key, op)
-			if !uncertain && oneline.Is(err, sqlstore.ErrRowLocked, sqlstore.ErrRowShape) {
+			if err != nil && !uncertain && oneline.Is(err, sqlstore.ErrRowLocked, sqlstore.ErrRowShape) {
 				if why := s.swallowed(ctx, reqs[i].Key); why != nil {
 					err = why
 				}
@@ -76,7 +76,8 @@ func (s *Store) release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 		}
 		a, uncertain, err := s.conclude(ctx, "release", leases[i].Key, op)
 		out[i] = a.released
-		out[i].Looked = out[i].Looked && s.process.sure()
+		// A client behind a store that does not say which processes there are may be another one.
+		out[i].Looked = out[i].Looked && (s.process.told.Load() || s.process.alone().IsZero())
 		out[i].Err = err
 		if out[i].Gone && uncertain { // the try without an answer may have released it
 			out[i] = lease.Released{Err: s.undone(ctx, leases[i])}
