@@ -49,7 +49,8 @@ type Hooks struct {
 	HolderChanged func(ctx context.Context, key string, token Token, holder *HeldError)
 	// Expired: a call that waits for key is about to ask for it, because the last holder's lease ran
 	// out and was not released: its process has died, hangs, or is cut off. holder.Remaining is how
-	// long ago, as a negative number. ctx is that of the call.
+	// long ago, as a negative number. ctx is that of the call. It is not called for a key that was
+	// locked with MinHold, whose lease its holder may have left to run out.
 	//
 	// It is what a poll has read. An attempt does not learn whether the key was released or had
 	// expired, so that TryLock, and a call of Lock that gets the key at once, tell nothing.

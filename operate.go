@@ -121,6 +121,7 @@ const (
 	EventGranted  = lease.EventGranted
 	EventReleased = lease.EventReleased
 	EventExpired  = lease.EventExpired
+	EventLapsed   = lease.EventLapsed
 	EventLost     = lease.EventLost
 	EventMoved    = lease.EventMoved
 	EventForced   = lease.EventForced

@@ -209,6 +209,9 @@ func (r *request) apply(opts []Option) error {
 		return fmt.Errorf("%w: TxOptions and Shared are options of DoTx; leave them out, and use RLock to share "+
 			"a key", lease.ErrConfig)
 	}
+	if r.minHold > 0 {
+		r.Want.Note = lease.LapsingNote(lease.SplitNote(r.Want.Note))
+	}
 	if r.maxHold > 0 && r.minHold > r.maxHold {
 		return fmt.Errorf("%w: MinHold (%s) must not be more than MaxHold (%s)",
 			lease.ErrConfig, r.minHold, r.maxHold)

@@ -89,9 +89,8 @@ func (x *examiner) expiredKeys(ctx context.Context, f *Finding) error {
 		severity = Warning
 	}
 	if n := len(rows); n > 0 {
-		f.raise(severity, fmt.Sprintf("the leases of %d keys have run out: their holders have ended, could not "+
-			"renew, or had unlocked them before their MinHold was over", n), "unless the keys are locked with "+
-			"MinHold: look for processes that cannot reach the database or crash: Hooks.Lost, and their logs")
+		f.raise(severity, fmt.Sprintf("the leases of %d keys have run out: their holders have ended, or could not "+
+			"renew", n), "look for processes that cannot reach the database or crash: Hooks.Lost, and their logs")
 	}
 	return nil
 }

@@ -15,24 +15,38 @@ const (
 	MaxStoredNote = MaxIdentity + 1 + MaxNote
 )
 
+const separators = "\t\v"
+
 // StoredNote returns the text that a client has a store keep beside a lease: the identity, a tab,
 // and the note. The tab is there if the note is empty, too. Without an identity it is the note
-// alone. The identity has no tab; [SplitNote] then returns what StoredNote was given.
+// alone. The identity has no tab and no vertical tab; [SplitNote] then returns what StoredNote was
+// given.
 func StoredNote(identity, note string) string {
-	if identity == "" && !strings.Contains(note, "\t") {
+	if identity == "" && !strings.ContainsAny(note, separators) {
 		return note
 	}
 	return identity + "\t" + note
 }
 
-// SplitNote takes apart what StoredNote has made. A text without a tab is a note without an
-// identity: of a program that uses the store itself, or that writes the table by hand.
+// LapsingNote is StoredNote, with a vertical tab, of a lease that its holder will leave to run out
+// when its work is done, as rowlock.MinHold has it. That it has run out does not say that its
+// holder has died, and a store may expect to find it so.
+func LapsingNote(identity, note string) string { return identity + "\v" + note }
+
+// Lapses reports whether stored is a LapsingNote.
+func Lapses(stored string) bool {
+	i := strings.IndexAny(stored, separators)
+	return i >= 0 && stored[i] == '\v'
+}
+
+// SplitNote takes apart what StoredNote or LapsingNote has made. A text without a tab is a note
+// without an identity: of a program that uses the store itself, or that writes the table by hand.
 //
 // Both are shown as they were found. Any program that may write the table chose them: they identify
 // a holder to an operator and prove nothing. Quote them in a log, as [Describe] does.
 func SplitNote(stored string) (identity, note string) {
-	if identity, note, ok := strings.Cut(stored, "\t"); ok {
-		return identity, note
+	if i := strings.IndexAny(stored, separators); i >= 0 {
+		return stored[:i], stored[i+1:]
 	}
 	return "", stored
 }

@@ -11,17 +11,20 @@ import (
 )
 
 func FuzzAStoredNoteComesApart(f *testing.F) {
-	for _, s := range []string{"", "a", "a\tb", "\t", "\x00\xff", strings.Repeat("é", 127)} {
+	for _, s := range []string{"", "a", "a\tb", "\t", "\v", "a\v\tb", "\x00\xff", strings.Repeat("é", 127)} {
 		f.Add("web-1/4711/orders", s)
 		f.Add("", s)
 	}
 	f.Fuzz(func(t *testing.T, identity, note string) {
-		if strings.Contains(identity, "\t") {
+		if strings.ContainsAny(identity, "\t\v") {
 			return
 		}
-		stored := lease.StoredNote(identity, note)
-		if i, n := lease.SplitNote(stored); i != identity || n != note {
-			t.Errorf("of %q and %q are left %q and %q", identity, note, i, n)
+		for stored, lapses := range map[string]bool{
+			lease.StoredNote(identity, note): false, lease.LapsingNote(identity, note): true,
+		} {
+			if i, n := lease.SplitNote(stored); i != identity || n != note || lease.Lapses(stored) != lapses {
+				t.Errorf("of %q and %q are left %q and %q; %q lapses: %t", identity, note, i, n, stored, !lapses)
+			}
 		}
 	})
 }

@@ -124,9 +124,12 @@ const (
 	EventGranted EventKind = iota + 1
 	// EventReleased: the holder has released the key.
 	EventReleased
-	// EventExpired: the holder's lease has run out, and no other client has taken the key yet. It was
-	// not renewed, or the MinHold is over of a lock that its holder had unlocked.
+	// EventExpired: the holder's lease was not renewed and has run out, and no other client has taken
+	// the key yet.
 	EventExpired
+	// EventLapsed: the lease of a lock with MinHold has run out. Its holder had unlocked it, or has
+	// died.
+	EventLapsed
 	// EventLost: the watching client's own lock was lost. Others see EventExpired or EventReleased.
 	EventLost
 	// EventMoved: the key is locked elsewhere than before; see package paxosbridge.
@@ -154,7 +157,7 @@ func (k EventKind) String() string {
 }
 
 var kinds = [...]string{
-	"granted", "released", "expired", "lost", "moved", "forced", "handed over", "renewed late",
+	"granted", "released", "expired", "lapsed", "lost", "moved", "forced", "handed over", "renewed late",
 	"waited long", "dropped",
 }
 

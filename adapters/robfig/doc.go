@@ -15,7 +15,7 @@
 // # What is guaranteed
 //
 // The first process to come to a tick runs it, and the others skip it. That is decided by the key's
-// row: a tick costs its process three statements, or four on MySQL and MariaDB, and the others two.
+// row: a tick costs its process two statements, and the others one, or two on MySQL and MariaDB.
 // After a run the key stays locked until shortly before the next tick, by the database's clock, so
 // that a process whose clock is late does not run the tick again. A run that fails counts as one.
 //

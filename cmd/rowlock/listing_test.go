@@ -196,10 +196,12 @@ func TestWatchPrintsWhatHappens(t *testing.T) {
 		b.wants(0, "", "run", "b", "--min-hold", "1h", "--ttl", "1h", "--", "true")
 		wants("granted   b")
 		b.Expire(b.T, "b")
-		wants("expired   b")
-		if !strings.Contains(lines.Text(), "or its MinHold is over") {
+		wants("lapsed    b")
+		if !strings.Contains(lines.Text(), "its MinHold is over, or") {
 			b.Errorf("the normal end of a MinHold reads as a crash: %q", lines.Text())
 		}
+		b.Expire(b.T, "a")
+		wants("expired   a")
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			b.Error(err)
 		}

@@ -16,7 +16,7 @@ import (
 func (d *database) Acquire(
 	ctx context.Context, s *conn.Session, strategy sqlstore.Strategy, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
-	if strategy == sqlstore.Insert {
+	if strategy == sqlstore.Insert && !lease.Lapses(r.Note) {
 		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) &&
 			!errors.Is(err, errNotTaken) {
 			return out, err
@@ -63,10 +63,14 @@ func (d *database) read(ctx context.Context, s *conn.Session, r lease.AcquireReq
 	return a, err
 }
 
-// take gives a free row to the request's owner.
+// take gives a free row to the request's owner, and an expired one if the lease before was probably
+// left to run out.
 func (d *database) take(ctx context.Context, s *conn.Session, r lease.AcquireRequest) (
 	lease.Acquired, error,
 ) {
+	if lease.Lapses(r.Note) {
+		return d.update(ctx, s, "acquire-expired", r, []byte(r.Key))
+	}
 	key := any([]byte(r.Key)) // once: as an any, each would be an allocation
 	return d.update(ctx, s, "acquire-update", r, key, key)
 }

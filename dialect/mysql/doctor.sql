@@ -11,11 +11,13 @@ FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
   FROM rowlock WHERE placement = @placement AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?) AS d
 
 -- name: doctor-expired
--- limit: keys that their owners have not released in time, and how long ago that was, in µs
+-- limit: keys that their owners have not released in time, and how long ago that was, in µs. A
+-- lease with a vertical tab in its note was probably left to run out.
 SELECT `key`, LEFT(note, 384), token,
   TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
 FROM rowlock
-WHERE placement = @placement AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?
+WHERE placement = @placement AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6)
+  AND INSTR(note, CHAR(11 USING ascii)) = 0 LIMIT ?
 
 -- name: doctor-left
 -- As doctor-dead: rows of @table whose end, @column, is over

@@ -152,6 +152,28 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 	}
 }
 
+// Its MinHold has left the row with an owner, as a rule.
+func TestALeaseThatIsLeftToRunOutIsTakenInOneStatement(t *testing.T) {
+	r := request
+	r.Note = lease.LapsingNote("me", "")
+	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+		m := newMocked(t, "")
+		m.exec("acquire-expired", grants)
+		if got, err := m.d.Acquire(t.Context(), m.Session, strategy, r); !got.Granted || err != nil {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		m.exec("acquire-expired", nothing)
+		m.look(-1)
+		m.exec("acquire-insert", grants)
+		if got, err := m.d.Acquire(t.Context(), m.Session, strategy, r); !got.Granted || err != nil {
+			t.Errorf("absent: got %+v, %v", got, err)
+		}
+		if err := m.ExpectationsWereMet(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestReleaseIsOneStatement(t *testing.T) {
 	for _, c := range []struct {
 		changed, waits int64

@@ -11,12 +11,14 @@ FROM (SELECT CASE WHEN isfinite(expires_at)
   FROM rowlock WHERE placement = @placement AND expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
 
 -- name: doctor-expired
--- $1 limit: keys that their owners have not released in time, and how long ago that was, in µs
+-- $1 limit: keys that their owners have not released in time, and how long ago that was, in µs. A
+-- lease with a vertical tab in its note was probably left to run out.
 SELECT key, left(note, 384), token,
   CASE WHEN isfinite(expires_at)
          THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
 FROM rowlock
-WHERE placement = @placement AND owner IS NOT NULL AND expires_at <= clock_timestamp() LIMIT $1::bigint
+WHERE placement = @placement AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+  AND position(chr(11) IN note) = 0 LIMIT $1::bigint
 
 -- name: doctor-left
 -- As doctor-dead: rows of @table whose end, @column, is over

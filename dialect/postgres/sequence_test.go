@@ -111,6 +111,20 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 	}
 }
 
+// Its MinHold has left the row with an owner, as a rule, which no plain statement takes.
+func TestALeaseThatIsLeftToRunOutIsTakenInOneStatement(t *testing.T) {
+	r := request
+	r.Note = lease.LapsingNote("me", "")
+	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+		m := newMocked(t)
+		m.query("acquire-any", answer(1, 7, "", 0))
+		if got, err := m.d.Acquire(t.Context(), m.Session, strategy, r); !got.Granted || err != nil {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		m.done()
+	}
+}
+
 func TestAStatementIsPreparedOnce(t *testing.T) {
 	m := newMocked(t)
 	prepared := m.ExpectPrepare(conn.FillEra(m.d.Text("acquire-update"), "0"))

@@ -11,12 +11,13 @@ FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 A
   LIMIT ?2) AS d
 
 -- name: doctor-expired
--- limit: keys that their owners have not released in time, and how long ago that was, in µs
+-- limit: keys that their owners have not released in time, and how long ago that was, in µs. A
+-- lease with a vertical tab in its note was probably left to run out.
 SELECT key, substr(note, 1, 384), token,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
 FROM rowlock
 WHERE placement = @placement AND owner IS NOT NULL
-  AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) AND instr(note, char(11)) = 0
 LIMIT ?1
 
 -- name: doctor-left

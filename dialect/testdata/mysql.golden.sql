@@ -93,7 +93,8 @@ FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
 SELECT /* rowlock doctor-expired */ `key`, LEFT(note, 384), token,
   TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
 FROM `rowlock`
-WHERE placement = 0 AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?
+WHERE placement = 0 AND owner IS NOT NULL AND expires_at <= UTC_TIMESTAMP(6)
+  AND INSTR(note, CHAR(11 USING ascii)) = 0 LIMIT ?
 
 -- dialect/mysql/doctor.sql: doctor-left
 SELECT /* rowlock doctor-left */ count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),

@@ -95,7 +95,8 @@ SELECT /* rowlock doctor-expired */ key, left(note, 384), token,
   CASE WHEN isfinite(expires_at)
          THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
 FROM "rowlock"
-WHERE placement = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp() LIMIT $1::bigint
+WHERE placement = 0 AND owner IS NOT NULL AND expires_at <= clock_timestamp()
+  AND position(chr(11) IN note) = 0 LIMIT $1::bigint
 
 -- dialect/postgres/doctor.sql: doctor-left
 SELECT /* rowlock doctor-left */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,

@@ -77,7 +77,7 @@ SELECT /* rowlock doctor-expired */ key, substr(note, 1, 384), token,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
 FROM "rowlock"
 WHERE placement = 0 AND owner IS NOT NULL
-  AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) AND instr(note, char(11)) = 0
 LIMIT ?1
 
 -- dialect/sqlite/doctor.sql: doctor-left

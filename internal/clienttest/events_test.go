@@ -144,6 +144,25 @@ func TestAWaiterSeesThatALeaseRanOut(t *testing.T) {
 	}
 }
 
+// A lease that is left to run out is no process that died, to those that wait for the key.
+func TestTheEndOfAMinHoldIsNoLeaseThatRanOut(t *testing.T) {
+	for name, fair := range map[string]bool{"": false, "fair": true} {
+		t.Run(name, func(t *testing.T) {
+			watched(t, rowlock.Config{Fair: fair},
+				func(t *testing.T, c *rowlock.Client, s *Script, e *events) {
+					other := Client(t, s, nil)
+					l, err := other.TryLock(t.Context(), "k", rowlock.MinHold(5*time.Second), rowlock.Note("tick"))
+					WantIs(t, "TryLock", err)
+					Unlock(t, l)
+					w := <-WaitIn(t, named(t, "wait"), c, "k")
+					WantIs(t, "Lock", w.Err)
+					Unlock(t, w.Lock)
+					e.want(t, "contended k in wait", "acquired k 2 in wait", "released k 2 in ")
+				})
+		})
+	}
+}
+
 // A lease that expires while its row is locked is told of once, however often the waiter asks.
 func TestALeaseThatRanOutIsToldOfOnce(t *testing.T) {
 	watched(t, rowlock.Config{}, func(t *testing.T, c *rowlock.Client, s *Script, e *events) {

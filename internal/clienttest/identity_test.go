@@ -20,7 +20,8 @@ import (
 
 // hasNote reports whether the row has this note, behind the identity of its client.
 func hasNote(r lease.Record, note string) bool {
-	return r.Identity() != "" && r.Note == lease.StoredNote(r.Identity(), note)
+	identity, stored := lease.SplitNote(r.Note)
+	return identity != "" && identity == r.Identity() && stored == note
 }
 
 // identified returns a client with an identity, without a reaper.

@@ -134,7 +134,7 @@ func TestMinHoldAndMaxHoldAreOfEach(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := Record(t, s, "b"); !hasNote(r, "both") {
+		if r := Record(t, s, "b"); !hasNote(r, "both") || !lease.Lapses(r.Note) {
 			t.Errorf("the note is %q", r.Note)
 		}
 		UnlockAll(t, l)

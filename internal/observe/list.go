@@ -127,6 +127,9 @@ func ending(was, now lease.Record, there bool) lease.Event {
 		kind = lease.EventMoved
 	case there && now.Token == was.Token && !now.Owner.IsZero():
 		kind = lease.EventExpired
+		if lease.Lapses(now.Note) {
+			kind = lease.EventLapsed
+		}
 	}
 	was.Held = false
 	return eventOf(kind, &was)

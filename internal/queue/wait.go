@@ -303,7 +303,7 @@ func (w *wait) overdue(ctx context.Context) {
 		return
 	}
 	now, key := w.Seen(), w.Awaits()
-	if now.Expired && (now.Token != w.expired || now.Token == 0) {
+	if now.Expired && !lease.Lapses(now.Note) && (now.Token != w.expired || now.Token == 0) {
 		w.expired = now.Token
 		expired(ctx, key, now.Token, now.holder(key))
 	}

@@ -19,12 +19,12 @@ func (p *program) watch() *cobra.Command {
 		Use:   "watch [PREFIX]",
 		Short: "Print what becomes of keys, as it happens",
 		Long: long(`
-Print a line for each key that is held, and then for each that is granted, released, expired, lost,
-forced or moved, until Ctrl-C. A key whose row cannot be read is bad, which is printed once. It
-compares listings that are --every apart: a key that was locked for a shorter time may not be seen.
-An expired lease was not renewed, or its holder had unlocked it and its MinHold is over: a row does
-not tell which. -o json prints one object a line. When the database goes away it says so, and goes on
-when it is back.`),
+Print a line for each key that is held, and then for each that is granted, released, expired,
+lapsed, lost, forced or moved, until Ctrl-C. A key whose row cannot be read is bad, which is printed
+once. It compares listings that are --every apart: a key that was locked for a shorter time may not
+be seen. An expired lease was not renewed. A lapsed one had a MinHold: its holder had unlocked it, or
+has died. -o json prints one object a line. When the database goes away it says so, and goes on when
+it is back.`),
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return p.watchKeys(c.Context(), atMostOne(args), every)
@@ -115,8 +115,11 @@ func (p *program) printEvent(e rowlock.Event) error {
 	if e.Note != "" {
 		line += " (" + listing.Plain(e.Note) + ")"
 	}
-	if e.Kind == rowlock.EventExpired {
-		line += ": not renewed, or its MinHold is over"
+	switch e.Kind {
+	case rowlock.EventExpired:
+		line += ": not renewed"
+	case rowlock.EventLapsed:
+		line += ": its MinHold is over, or its holder has died"
 	}
 	p.out.Line("%s", line)
 	return nil
