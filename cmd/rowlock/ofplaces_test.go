@@ -38,10 +38,11 @@ var ofPlaces = []situation{
 		{"show k", "read-only", refuses, ""},
 		{"waiters", "read-only", refuses, ""},
 	}},
-	{"the server is a replica", (*stage).replica, "postgres", []saying{
-		{"ls", "standby", refuses, ""},
-		{"show k", "standby", refuses, ""},
-		{"doctor --only read-only", "standby", refuses, ""},
+	{"the server is a replica", (*stage).replica, servers, []saying{
+		{"ls", "{process}", refuses, ""},
+		{"show k", "{process}", refuses, ""},
+		{"waiters k", "{process}", refuses, ""},
+		{"doctor --only read-only", "{process}", refuses, ""},
 	}},
 	{"the way leads through a pooler", (*stage).pooled, "postgres", join([]saying{
 		{"ls", "web-1", "(free)|(expired)", ""},

@@ -80,15 +80,27 @@ func (s *stage) readsOnly() {
 
 // replica has the tools ask a standby of which the primary is another server's.
 func (s *stage) replica() {
-	pair := standby.StartAsynchronous(s.T)
-	e := testdb.Kinds[1].At(s.T, pair.Source)
+	source, of, says := s.pair()
+	e := s.Kind.At(s.T, source)
 	s.bed = newBed(s.T, e)
 	s.scene = &servertest.Scene{T: s.T, Env: e}
 	s.alive()
 	seen := *e
-	seen.Source = pair.StandbySource()
+	seen.Source = of
 	s.dsn = dsnOf(s.T, &seen)
-	s.until("ls", "standby")
+	s.process = says
+	s.until("ls", says)
+}
+
+// pair starts a server of the stage's kind and its replica, and returns how each is reached, and
+// what tools call a replica of this kind.
+func (s *stage) pair() (source, replica, says string) {
+	if s.Driver == "mysql" {
+		pair := standby.StartReplicated(s.T, s.Kind.Name)
+		return pair.Source(), pair.ReplicaSource(), "as on a replica"
+	}
+	pair := standby.StartAsynchronous(s.T)
+	return pair.Source, pair.StandbySource(), "standby"
 }
 
 func (s *stage) pooler() {
