@@ -211,6 +211,36 @@ func TestWatchPrintsWhatHappens(t *testing.T) {
 	})
 }
 
+// On a SQLite file a writer has all of it: a watch that opened by a write saw nothing meanwhile.
+func TestWatchWaitsForNoTransaction(t *testing.T) {
+	each(t, func(b *bed) {
+		b.holds("a")
+		tx, err := b.DB.BeginTx(b.Context(), nil)
+		if err == nil {
+			defer func() { _ = tx.Rollback() }()
+			_, err = tx.Exec(b.SQL(`UPDATE {rowlock} SET note = 'x' WHERE {key} = ?`), []byte("a"))
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		cmd := b.command("watch", "--every", "50ms")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		if text, err := bufio.NewReader(out).ReadString('\n'); !strings.Contains(text, "granted   a  token") {
+			b.Errorf("watch prints %q: %v", text, err)
+		}
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		if err := cmd.Wait(); err != nil {
+			b.Errorf("after Ctrl-C: %v", err)
+		}
+	})
+}
+
 // noTimes write what is no time, and rowlock does not write.
 var noTimes = map[string]string{
 	"sqlite": `UPDATE {rowlock} SET expires_at = 9223372036854775807 WHERE {key} = ?`,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/spf13/cobra"
@@ -52,8 +53,8 @@ func (p *program) watchKeys(ctx context.Context, text string, every time.Duratio
 	if err != nil {
 		return err
 	}
-	t, client, end, err := p.client(ctx, func(cfg *rowlock.Config) {
-		cfg.WatchEvery, cfg.Hints = every, rowlock.HintsOff
+	t, client, end, err := p.client(adapter.Reading(ctx), func(cfg *rowlock.Config) {
+		cfg.WatchEvery, cfg.Hints, cfg.Reaper.Off = every, rowlock.HintsOff, true
 	})
 	if err != nil {
 		return err
