@@ -57,6 +57,7 @@ func (b *bed) serve(client *rowlock.Client, change func(*console.Options)) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.Cleanup(h.Close)
 	mux := http.NewServeMux()
 	mux.Handle("/locks/", http.StripPrefix("/locks", h))
 	b.server = httptest.NewServer(mux)

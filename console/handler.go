@@ -25,6 +25,7 @@ type Console struct {
 	o       Options
 	csrf    *http.CrossOriginProtection
 	feed    *feed
+	asker   *asker
 	routes  http.Handler
 	seats   *seats
 	closing func() // closes closed, once
@@ -32,8 +33,8 @@ type Console struct {
 }
 
 // Handler returns the console of a client's keys: those of a namespace if it is one. Mount it at a
-// path that ends in a slash, with http.StripPrefix. It has no background of its own without
-// viewers.
+// path that ends in a slash, with http.StripPrefix. A minute after its last viewer has left it has
+// no background of its own.
 //
 // Pages that refresh themselves have a response that stays open. It ends after 5 minutes, and the
 // browser then asks for a new one. http.Server.Shutdown waits for open responses: give it Close by
@@ -48,6 +49,7 @@ func Handler(client *rowlock.Client, o Options) (*Console, error) {
 	c := &Console{
 		client: client, o: o, csrf: http.NewCrossOriginProtection(),
 		seats: newSeats(o.Streams, o.StreamsPerViewer), closed: make(chan struct{}),
+		asker: &asker{o: o, space: client.KeyPrefix()},
 	}
 	c.closing = sync.OnceFunc(func() { close(c.closed) })
 	for _, origin := range o.TrustedOrigins {
@@ -72,7 +74,10 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.routes.S
 
 // Close ends the responses that refresh pages, and refuses new ones. Pages can be opened as before.
 // Call it before http.Server.Shutdown, or by RegisterOnShutdown. It may be called more than once.
-func (c *Console) Close() { c.closing() }
+func (c *Console) Close() {
+	c.closing()
+	c.asker.close()
+}
 
 // mux has every path one level deep, so that links are relative wherever it is mounted.
 func (c *Console) mux() http.Handler {
@@ -88,8 +93,11 @@ func (c *Console) mux() http.Handler {
 	}
 	mux.HandleFunc("GET /events", c.stream)
 	mux.HandleFunc("POST /release", c.release)
-	mux.Handle("GET /style.css", asset("web/style.css", "text/css; charset=utf-8"))
-	mux.Handle("GET /console.js", asset("web/console.js", "text/javascript; charset=utf-8"))
+	for _, name := range []string{"style.css", "console.js"} {
+		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) {
+			http.ServeFileFS(w, r, web, "web/"+name)
+		})
+	}
 	return clean(mux)
 }
 
@@ -102,17 +110,6 @@ func clean(next http.Handler) http.Handler {
 			return
 		}
 		next.ServeHTTP(w, r)
-	})
-}
-
-func asset(name, kind string) http.Handler {
-	text, err := web.ReadFile(name)
-	if err != nil {
-		panic(err)
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write(text)
 	})
 }
 

@@ -30,9 +30,10 @@ type heldPage struct {
 type keyPage struct {
 	Key     string
 	Record  lease.Record
-	Exists  bool
 	Members []shown.Member
 	Waiters shown.Waiters
+	// Expired says of a lease that has run out whether a transaction has its row locked.
+	Expired string
 	Forced  []lease.Forced
 	// Unrecorded says that the database user may not read Forced.
 	Unrecorded bool
@@ -123,7 +124,7 @@ func (c *Console) key(ctx context.Context, key string) (_ any, statements int, e
 	if err != nil {
 		return nil, 1, err
 	}
-	if p.Exists = len(found) > 0; p.Exists {
+	if len(found) > 0 {
 		p.Record = found[0]
 	}
 	p.Forced, err = c.client.ForceReleases(ctx, lease.ForcedFilter{Key: key, Limit: mostRecords})
@@ -142,7 +143,12 @@ func (c *Console) key(ctx context.Context, key string) (_ any, statements int, e
 		p.Timeline = p.Timeline[:min(len(p.Timeline), mostEvents)]
 	}
 	n, err := c.holders(ctx, &p)
-	return p, statements + n, err
+	statements += n
+	if err == nil && p.Record.Placement == 0 && !p.Record.Held && !p.Record.Owner.IsZero() {
+		p.Expired, n = c.asker.ask(ctx, key)
+		statements += n
+	}
+	return p, statements, err
 }
 
 // holders adds who has the key and who waits for it.
@@ -161,6 +167,9 @@ func (c *Console) holders(ctx context.Context, p *keyPage) (statements int, err 
 
 // MoreMembers reports whether there may be more holders than are shown.
 func (p keyPage) MoreMembers() bool { return len(p.Members) == mostMembers }
+
+// Exists reports whether the key has a row.
+func (p keyPage) Exists() bool { return p.Record.Key != "" }
 
 // Takes is the token of a lease that the viewer may take, or 0.
 func (p keyPage) Takes() lease.Token {

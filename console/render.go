@@ -24,15 +24,6 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"add":  func(a, b int) int { return a + b },
 }).ParseFS(web, "web/*.html"))
 
-// templateOf is the template of a page's part that refreshes itself, or "".
-func templateOf(page string) string {
-	switch page {
-	case pageHeld, pageWaits, pageCycles, pageRecords, pageKey: // not pageFindings
-		return page
-	}
-	return ""
-}
-
 // part is what the template of a view gets.
 type part struct {
 	Data any

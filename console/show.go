@@ -31,11 +31,6 @@ type heading struct {
 	Who           string
 }
 
-var titles = map[string]string{
-	pageHeld: "Held keys", pageWaits: "Hot keys", pageCycles: "Cycles", pageRecords: "Forced releases",
-	pageKey: "Key", pageFindings: "Findings",
-}
-
 // show serves a page.
 func (c *Console) show(page string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

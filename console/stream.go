@@ -20,7 +20,7 @@ const (
 // stream sends a view again and again, until the viewer leaves.
 func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
 	v, err := parse(r.URL.Query().Get("page"), r.URL.Query())
-	if err != nil || templateOf(v.page) == "" {
+	if err != nil || v.Events() == "" {
 		http.Error(w, "rowlock: no such page", http.StatusBadRequest)
 		return
 	}

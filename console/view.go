@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/shown"
@@ -21,6 +22,11 @@ const (
 	// pageFindings does not refresh itself.
 	pageFindings = "findings"
 )
+
+var titles = map[string]string{
+	pageHeld: "Held keys", pageWaits: "Hot keys", pageCycles: "Cycles", pageRecords: "Forced releases",
+	pageKey: "Key", pageFindings: "Findings",
+}
 
 // perPage is how many rows a page has.
 const perPage = 50
@@ -121,26 +127,15 @@ func (v view) link() string {
 	return path + "?" + q.Encode()
 }
 
-// events is the address of the view's stream.
-func (v view) events() string {
-	path := v.link()
-	u, err := url.Parse(path)
-	if err != nil {
-		return ""
-	}
-	q := u.Query()
-	q.Set("page", v.page)
-	return "events?" + q.Encode()
-}
-
 // The methods below are for templates.
 
-// Events is the address of the view's stream; "" if the view could not be read.
+// Events is the address of the view's stream; "" if there is none, or the view could not be read.
 func (v view) Events() string {
-	if v.page == pageFindings || v.page == pageKey && v.key == "" {
+	if titles[v.page] == "" || v.page == pageFindings || v.page == pageKey && v.key == "" {
 		return ""
 	}
-	return v.events()
+	_, query, _ := strings.Cut(v.link(), "?")
+	return "events?page=" + v.page + "&" + query
 }
 
 // Search is the page that searches by prefix: this one, if it can.

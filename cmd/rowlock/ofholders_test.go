@@ -86,6 +86,7 @@ var expiredAndFree = join([]saying{
 	{"show k", "expired |ago: free for the next caller", "held|locked", servers},
 	{"show k", "expired |ago: free, unless a transaction still has its row locked", "held", "sqlite"},
 	{"console", "No key is held", "{process}", ""},
-	{"console key?k=k", "expired |free, unless a transaction still has its row locked", "<dd>held", ""},
+	{"console key?k=k", "expired |ago: free for the next caller", "<dd>held|locked", servers},
+	{"console key?k=k", "expired |ago: free, unless a transaction still has its row locked", "<dd>held", "sqlite"},
 	{"doctor", "the leases of 1 keys have run out", "", ""},
 }, noWaiter, noCycle)

@@ -5,7 +5,8 @@ var locked = []saying{
 	{"ls --all", "(expired)", "(free)", ""},
 	{"show k", "its row is still locked by session |(client |release 'k' --force --evict", "held|free", servers},
 	{"show k", "free, unless a transaction still has its row locked", "held|next caller", "sqlite"},
-	{"console key?k=k", "unless a transaction still has its row locked", "<dd>held|<dd>free", ""},
+	{"console key?k=k", "its row is still locked by session |(client |release &#39;k&#39; --force --evict", "<dd>held|free", servers},
+	{"console key?k=k", "free, unless a transaction still has its row locked", "<dd>held|next caller", "sqlite"},
 }
 
 // ofRows are of the key's row.
@@ -20,7 +21,7 @@ var ofRows = []situation{
 		{"waiters", "k ", "(free)", ""},
 		{"waiters k", "process  web-2", "(free)", ""},
 		{"console waits", ">k<", "(free)", ""},
-		{"console key?k=k", "unless a transaction still has its row locked|web-2", "<dd>held|<dd>free", ""},
+		{"console key?k=k", "its row is still locked by session |(client |web-2", "<dd>held|free", ""},
 	}, noCycle)},
 	{"a call has ended the session that had such a row", (*stage).evicted, servers, join([]saying{
 		{"ls", "web-2", "{process}|(expired)", ""},
@@ -33,7 +34,7 @@ var ofRows = []situation{
 	{"a prepared transaction has an expired key's row", (*stage).prepared, servers, join([]saying{
 		{"ls --all", "(expired)", "(free)", ""},
 		{"show k", "its row is still locked by a prepared transaction, which no session has|{process}", "held|free|--evict", ""},
-		{"console key?k=k", "unless a transaction still has its row locked", "<dd>held|<dd>free", ""},
+		{"console key?k=k", "its row is still locked by a prepared transaction, which no session has", "<dd>held|free|--evict", ""},
 	}, noWaiter, noCycle)},
 	{"a transaction has unlocked the key, and is not committed", (*stage).unlocking, "", join([]saying{
 		{"ls", "web-1", "(free)|(expired)", ""},

@@ -38,7 +38,6 @@ var clean = []string{
 	"cmd/rowlock/internal/fencesql",
 	"cmd/rowlock/internal/listing",
 	"cmd/rowlock/internal/pace",
-	"cmd/rowlock/internal/statement",
 	"cmd/rowlock/internal/supervise",
 	"cmd/rowlock/internal/target",
 	"cmd/rowlock/internal/top",

@@ -74,9 +74,9 @@ func statements(d *sqlstore.Dialect, sets sqlstore.Sets) map[string]string {
 	if err != nil {
 		panic(err)
 	}
-	quote, limit := `"`, func(sql string) string { return sql }
+	limit := func(sql string) string { return sql }
 	if d.Name() == "mysql" {
-		quote, limit = "`", bound
+		limit = bound
 	}
 	all := make(map[string]string)
 	sections := sqlstore.CutSections(string(text))
@@ -97,7 +97,7 @@ func statements(d *sqlstore.Dialect, sets sqlstore.Sets) map[string]string {
 		if strings.HasPrefix(s.Name, "by-") {
 			s.SQL = strings.Replace(held, "@page", s.SQL, 1)
 		}
-		all[s.Name] = limit(sqlstore.LabelSection("console-"+s.Name, d.Names().Fill(s.SQL, quote)))
+		all[s.Name] = limit(sqlstore.LabelSection("console-"+s.Name, d.Fill(s.SQL)))
 	}
 	return all
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/pace"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/schema"
 	"github.com/spf13/cobra"
 )
@@ -85,7 +86,7 @@ func (p *program) figures(ctx context.Context, t *target.Target, each time.Durat
 		return nil, p.cure(err)
 	}
 	defer func() { _ = a.Close() }()
-	raw := pace.NewRaw(t.DB, t.Kind, t.Names())
+	raw := pace.NewRaw(t.DB, sqlstore.Of(t.Dialect))
 	var all []figure
 	for _, n := range []int{1, crowd} {
 		least, err := raw.Pairs(ctx, n, each)

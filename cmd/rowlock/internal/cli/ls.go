@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/spf13/cobra"
 )
@@ -113,9 +114,9 @@ func (p *program) printPage(found []lease.Record, more bool, prefix string, all 
 		command += " --all"
 	}
 	if prefix != "" {
-		command += " " + quote(prefix)
+		command += " " + shown.Quote(prefix)
 	}
-	fmt.Fprintf(p.stderr, "rowlock: there are more keys: %s --after %s\n", command, quote(next))
+	fmt.Fprintf(p.stderr, "rowlock: there are more keys: %s --after %s\n", command, shown.Quote(next))
 	return nil
 }
 
@@ -161,6 +162,3 @@ func records(found []lease.Record) []record {
 	}
 	return out
 }
-
-// quote is an argument as a shell reads it.
-func quote(arg string) string { return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'" }

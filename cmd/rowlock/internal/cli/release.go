@@ -12,6 +12,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/spf13/cobra"
 )
@@ -36,7 +37,7 @@ its lock. The exit code is 1 if the key is free, or held with another token.`),
 			switch {
 			case !force:
 				return usage("release takes %s from its holder, who may be at work: add --force and --reason",
-					quote(args[0]))
+					shown.Quote(args[0]))
 			case f.Reason == "":
 				return usage("--force without --reason: the record keeps it")
 			case c.Flags().Changed("token") && f.Token < 1:

@@ -8,6 +8,7 @@ import (
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/spf13/cobra"
 )
@@ -51,35 +52,17 @@ func (p *program) showKey(ctx context.Context, text string) error {
 			Waiters []waiter `json:"waiters"`
 		}{recordOf(found[0]), waitersOf(waiters)})
 	}
-	p.print(found[0], whoLocks(ctx, table, found[0]))
+	expired := ""
+	if r := found[0]; !r.Held && !r.Owner.IsZero() {
+		expired = shown.WhoLocks(ctx, table, r.Key)
+	}
+	p.print(found[0], expired)
 	if len(waiters) == 0 {
 		p.out.Line("waiters  none")
 		return nil
 	}
 	p.out.Line("")
 	return p.printWaiters(waiters)
-}
-
-// whoLocks says whether an open transaction has the row of an expired lease: one that a process
-// fenced before it was stopped, for example.
-func whoLocks(ctx context.Context, table lease.Store, r lease.Record) string {
-	in, can := adapter.As[lease.Evictor](table)
-	if r.Held || r.Owner.IsZero() || !can {
-		return ""
-	}
-	by, err := in.Evict(ctx, r.Key, -1)
-	switch {
-	case err != nil:
-		return "free, unless a transaction still has its row locked"
-	case len(by) == 0:
-		return "free for the next caller"
-	}
-	locked := "its row is still locked by " + by[0].String()
-	if by[0].Prepared == "" {
-		locked += fmt.Sprintf(" (a call of the same user that waits ends it after its EvictAfter; rowlock release %s "+
-			"--force --evict --reason TEXT ends it now)", quote(keytext.Show(r.Key)))
-	}
-	return locked
 }
 
 func (p *program) print(r lease.Record, expired string) {
@@ -106,7 +89,7 @@ func (p *program) print(r lease.Record, expired string) {
 	}
 	p.out.Line("token    %d", r.Token)
 	if r.Err != nil {
-		p.out.Line("repair   rowlock release %s --force --reason TEXT", quote(keytext.Show(r.Key)))
+		p.out.Line("repair   rowlock release %s --force --reason TEXT", shown.Quote(keytext.Show(r.Key)))
 		return
 	}
 	p.out.Line("granted  %s ago", listing.Span(r.Age))

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/statement"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -25,7 +24,7 @@ var files embed.FS
 // second, if there is one, extends it by ttl from now. kind is "postgres", "mysql" or "sqlite". Its
 // errors wrap lease.ErrConfig.
 func Statements(kind string, names sqlstore.Names, l lease.Lease, ttl time.Duration) ([]string, error) {
-	all, err := statement.All(files, kind, names)
+	text, err := files.ReadFile(kind + ".sql")
 	if err != nil {
 		return nil, fmt.Errorf("%w: --dialect %q: write postgres, mysql or sqlite",
 			lease.ErrConfig, kind)
@@ -35,9 +34,13 @@ func Statements(kind string, names sqlstore.Names, l lease.Lease, ttl time.Durat
 	}
 	values := strings.NewReplacer("@key", hex.EncodeToString([]byte(l.Key)), "@owner", l.Owner.String(),
 		"@name", "rowlock", "@token", l.Token.String(), "@ttl", strconv.FormatInt(ttl.Microseconds(), 10))
+	quote := `"`
+	if kind == "mysql" {
+		quote = "`"
+	}
 	var out []string
-	for _, s := range all {
-		out = append(out, values.Replace(strings.Join(strings.Fields(s.SQL), " ")))
+	for _, s := range sqlstore.CutSections(string(text)) {
+		out = append(out, values.Replace(strings.Join(strings.Fields(names.Fill(s.SQL, quote)), " ")))
 	}
 	return out, nil
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/statement"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -24,20 +23,16 @@ var files embed.FS
 // Raw are hand-written statements on a set of tables.
 type Raw struct {
 	db         *sql.DB
-	statements map[string]string
+	statements sqlstore.Sections
 }
 
-// NewRaw returns the statements for a kind of database.
-func NewRaw(db *sql.DB, kind string, names sqlstore.Names) *Raw {
-	all, err := statement.All(files, kind, names)
+// NewRaw returns the statements of a dialect.
+func NewRaw(db *sql.DB, d *sqlstore.Dialect) *Raw {
+	text, err := files.ReadFile(d.Name() + ".sql")
 	if err != nil {
 		panic(err)
 	}
-	r := &Raw{db: db, statements: make(map[string]string, len(all))}
-	for _, s := range all {
-		r.statements[s.Name] = s.SQL
-	}
-	return r
+	return &Raw{db: db, statements: d.Parse(string(text))}
 }
 
 // errTaken says that a statement has changed no row.
