@@ -19,10 +19,6 @@ type check struct {
 	grant map[string]string
 }
 
-var monitor = map[string]string{
-	"postgres": "GRANT pg_monitor TO the user;", "mysql": "GRANT PROCESS ON *.* TO the user;",
-}
-
 var checks = []check{
 	{id: "server", run: server},
 	{id: "read-only", run: readOnly},
@@ -46,6 +42,7 @@ var checks = []check{
 	{id: "dead-rows", run: deadRows},
 	{id: "orphans", run: orphans},
 	{id: "deadlocks", run: deadlocks},
+	{id: "transitions", run: transitions},
 }
 
 // IDs returns the id of every check, in their order. An id is never given another meaning.

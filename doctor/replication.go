@@ -12,6 +12,10 @@ import (
 const forgets = "a failover to it forgets the last grants: until its deadline an old holder works " +
 	"beside a new one, and only fences refuse its writes"
 
+var monitor = map[string]string{
+	"postgres": "GRANT pg_monitor TO the user;", "mysql": "GRANT PROCESS ON *.* TO the user;",
+}
+
 // replication finds replicas that may lack a lock that was granted.
 func replication(ctx context.Context, x *examiner) (f Finding, err error) {
 	rows, err := x.others(ctx, "replicas")

@@ -6,15 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/notice"
 	"github.com/rowlockdb/rowlock/lease"
-)
-
-// A notice is a lease that no process renews or releases. It outlives all processes, as a row that
-// the reaper removes an hour after its end would not.
-const (
-	forever = 10 * 365 * 24 * time.Hour
-	bothKey = "since both"
-	seenKey = "seen"
 )
 
 // notices are what is recorded of a transition.
@@ -23,8 +16,6 @@ type notices struct {
 	name  string
 }
 
-func (n notices) key(what string) string { return "rowlock transition/" + n.name + "/" + what }
-
 // Report is what the database knows of a transition.
 type Report struct {
 	// SinceBoth is how long ago the first process began with Both: 0 if none has.
@@ -32,6 +23,8 @@ type Report struct {
 	// Seen says that a process was seen to hold the old lock alone, and SinceSeen how long ago.
 	Seen      bool
 	SinceSeen time.Duration
+	// SinceNew is how long ago the first process began with New: 0 if none has.
+	SinceNew time.Duration
 }
 
 // Remaining returns what the database knows of a transition: "" is the Name by default.
@@ -41,8 +34,7 @@ func Remaining(ctx context.Context, store lease.Store, name string) (Report, err
 
 // Forget removes the record of a transition that is over.
 func Forget(ctx context.Context, store lease.Store, name string) error {
-	n := notices{store, cmp.Or(name, "locks")}
-	list, err := store.Inspect(ctx, lease.Filter{Keys: []string{n.key(bothKey), n.key(seenKey)}, Held: true})
+	list, err := notices{store, cmp.Or(name, "locks")}.list(ctx, notice.Both, notice.Seen, notice.New)
 	for _, r := range list {
 		if _, failed := store.Release(ctx, []lease.Lease{r.Lease}); failed != nil {
 			err = failed
@@ -74,41 +66,47 @@ func (r Report) refusesNew(quiet time.Duration) string {
 	return ""
 }
 
-// read lists the notices.
-func (n notices) read(ctx context.Context) (r Report, err error) {
-	list, err := n.store.Inspect(ctx, lease.Filter{Keys: []string{n.key(bothKey), n.key(seenKey)}, Held: true})
-	if err != nil {
-		return r, err
+func (n notices) list(ctx context.Context, what ...string) ([]lease.Record, error) {
+	for i := range what {
+		what[i] = notice.Key(n.name, what[i])
 	}
-	for _, rec := range list {
-		switch rec.Key {
-		case n.key(bothKey):
-			r.SinceBoth = max(forever-rec.Remaining, time.Microsecond)
-		case n.key(seenKey):
-			r.Seen, r.SinceSeen = true, max(forever-rec.Remaining, 0)
-		}
-	}
-	return r, nil
+	return n.store.Inspect(ctx, lease.Filter{Keys: what, Held: true})
 }
 
-// record makes a notice. That of seen is renewed; that of both stays as it was first made.
+func (n notices) read(ctx context.Context) (r Report, err error) {
+	list, err := n.list(ctx, notice.Both, notice.Seen, notice.New)
+	for _, rec := range list {
+		age := notice.Age(rec.Remaining)
+		switch _, what := notice.Parse(rec.Key); what {
+		case notice.Both:
+			r.SinceBoth = age
+		case notice.Seen:
+			r.Seen, r.SinceSeen = true, age
+		case notice.New:
+			r.SinceNew = age
+		}
+	}
+	return r, err
+}
+
+// record makes a notice. That of seen is renewed; another stays as it was first made.
 func (n notices) record(ctx context.Context, what string) error {
-	list, err := n.store.Inspect(ctx, lease.Filter{Keys: []string{n.key(what)}, Held: true})
+	list, err := n.list(ctx, what)
 	if err != nil {
 		return err
 	}
-	if len(list) == 1 && what == bothKey {
+	if len(list) == 1 && what != notice.Seen {
 		return nil
 	}
 	if len(list) == 1 {
-		answers, err := n.store.Renew(ctx, []lease.RenewRequest{{Lease: list[0].Lease, TTL: forever}})
+		answers, err := n.store.Renew(ctx, []lease.RenewRequest{{Lease: list[0].Lease, TTL: notice.TTL}})
 		if err == nil && len(answers) == 1 {
 			err = answers[0].Err
 		}
 		return err
 	}
 	answers, err := n.store.Acquire(ctx, []lease.AcquireRequest{{
-		Key: n.key(what), Owner: lease.NewOwner(), TTL: forever, Note: lease.StoredNote("", "a transition's notice"),
+		Key: notice.Key(n.name, what), Owner: lease.NewOwner(), TTL: notice.TTL, Note: lease.StoredNote("", "a transition's notice"),
 	}})
 	if err == nil && len(answers) == 1 { // if another was first, its notice is there
 		err = answers[0].Err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/notice"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -59,7 +60,7 @@ func (c Config) withDefaults() (Config, error) {
 	case c.Quiet < 0:
 		return c, fmt.Errorf("%w: transition: Quiet (%s) is negative", lease.ErrConfig, c.Quiet)
 	}
-	c.Name, c.Quiet = cmp.Or(c.Name, "locks"), cmp.Or(c.Quiet, time.Hour)
+	c.Name, c.Quiet = cmp.Or(c.Name, "locks"), cmp.Or(c.Quiet, notice.Quiet)
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c, nil
 }
@@ -70,8 +71,8 @@ type Locks struct {
 	notices notices
 }
 
-// Start returns what takes the locks of a stage. It records that Both is deployed, and returns ErrOrder
-// for New if an old process may be left.
+// Start returns what takes the locks of a stage. It records that the stage is deployed, and returns
+// ErrOrder for New if an old process may be left.
 func Start(ctx context.Context, cfg Config) (*Locks, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -79,7 +80,7 @@ func Start(ctx context.Context, cfg Config) (*Locks, error) {
 	}
 	s := &Locks{cfg: cfg, notices: notices{cfg.Notices, cfg.Name}}
 	if cfg.Stage == Both {
-		return s, s.notices.record(ctx, bothKey)
+		return s, s.notices.record(ctx, notice.Both)
 	}
 	r, err := s.notices.read(ctx)
 	if err != nil {
@@ -88,7 +89,7 @@ func Start(ctx context.Context, cfg Config) (*Locks, error) {
 	if why := r.refusesNew(cfg.Quiet); why != "" {
 		return nil, fmt.Errorf("%w: New: %s: %s", ErrOrder, why, order)
 	}
-	return s, nil
+	return s, s.notices.record(ctx, notice.New)
 }
 
 // TryLock takes the locks on key if they are free, and otherwise returns ErrHeld at once.
@@ -159,7 +160,7 @@ func (s *Locks) seen(ctx context.Context, key string) (alone bool, err error) {
 	}
 	alone, err = s.cfg.Old.HeldAlone(ctx, key)
 	if err == nil && alone {
-		err = s.notices.record(ctx, seenKey)
+		err = s.notices.record(ctx, notice.Seen)
 	}
 	if err != nil {
 		err = fmt.Errorf("rowlock: transition: the old lock on %q: %w", key, err)

@@ -132,7 +132,7 @@ var bans = []struct {
 		"./doctor", "./internal",
 		[]string{
 			"./internal/sqlstore", "./internal/keytext", "./internal/table", "./internal/era", "./internal/conn",
-			"./internal/retry", "./internal/ring", "leaves",
+			"./internal/retry", "./internal/ring", "./internal/notice", "leaves",
 		},
 		"it reads, opens a store as a client does, and has nothing else to do with the machines of a client",
 	},
