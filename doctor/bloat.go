@@ -103,7 +103,7 @@ func horizon(ctx context.Context, x *examiner) (f Finding, err error) {
 // others asks about other sessions, in another way where their statements make the first fail.
 func (x *examiner) others(ctx context.Context, name string) ([][]string, error) {
 	rows, err := x.scan(ctx, name)
-	if err == nil || x.mariaDB || x.text.Text(name+"-timed") == "" {
+	if err == nil || x.mariaDB || x.text[name+"-timed"] == "" {
 		return rows, err
 	}
 	x.leave()

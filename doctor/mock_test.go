@@ -1,6 +1,10 @@
 package doctor_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -85,4 +89,60 @@ func TestAConnectionInClearTextIsFound(t *testing.T) {
 	judge(t, session(t, mysql.New(named), "web-1", "Ssl_cipher=", "Ssl_version="), doctor.Warning, "web-1", "tls=true")
 	judge(t, session(t, mysql.New(named), "web-1", "Ssl_cipher=TLS_AES_128_GCM_SHA256", "Ssl_version=TLSv1.3"), doctor.OK)
 	judge(t, session(t, mysql.New(named), "localhost", "Ssl_cipher=", "Ssl_version="), doctor.OK)
+}
+
+// A user without the rights, or a server that is slow, is no reason to panic.
+func TestACheckOfOtherSessionsMayFail(t *testing.T) {
+	db, mock, err := sqlmock.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mock.MatchExpectationsInOrder(false)
+	mock.ExpectQuery("(?i)VERSION").WillReturnRows(sqlmock.NewRows([]string{"v", "n"}).AddRow("PostgreSQL 17.1", "app"))
+	mock.ExpectQuery("pg_settings").WillReturnRows(sqlmock.NewRows([]string{"n", "v"}))
+	mock.ExpectExec("BEGIN").WillReturnResult(sqlmock.NewResult(0, 0))
+	mock.ExpectExec("SET LOCAL").WillReturnResult(sqlmock.NewResult(0, 0))
+	mock.ExpectQuery("pg_stat_activity").WillReturnError(errors.New("permission denied for view pg_stat_activity"))
+	r, err := doctor.Examine(t.Context(), db, postgres.New(named), quick("horizon"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := r.Findings[0]; f.Checked || !strings.Contains(f.Summary, "permission denied") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A name that is in no file would be a check that finds nothing.
+func TestEachSectionIsOfADatabaseAndIsAskedFor(t *testing.T) {
+	have, asked := make(map[string]bool), make(map[string]bool)
+	collect(t, "*.sql", `(?m)^-- name: ([a-z-]+)`, have)
+	collect(t, "*.go", `(?:\.rows|\.scan|\.others)\(ctx, "([a-z-]+)"|x\.text\["([a-z-]+)"\]`, asked)
+	for name := range have {
+		if !asked[strings.TrimSuffix(name, "-timed")] {
+			t.Errorf("no check asks for %q", name)
+		}
+	}
+	for name := range asked {
+		if !have[name] {
+			t.Errorf("no database has %q", name)
+		}
+	}
+}
+
+func collect(t *testing.T, files, pattern string, into map[string]bool) {
+	t.Helper()
+	paths, err := filepath.Glob(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+			into[strings.Join(m[1:], "")] = true
+		}
+	}
 }

@@ -1,5 +1,5 @@
--- What a MySQL or MariaDB says about itself. The section names are the same for every database; an
--- empty section says that this one has no such thing. Every statement only reads.
+-- What a MySQL or MariaDB says about itself. The section names are the same for every database, of
+-- which one may have no such thing, and no such section. Every statement only reads.
 
 -- name: server
 -- The version, and the user as a GRANT names it
@@ -17,8 +17,6 @@ SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'version_comment', 're
   'idle_transaction_timeout', 'idle_write_transaction_timeout', 'max_connections',
   'max_user_connections') OR Variable_name LIKE 'rpl_semi_sync_%'
 
--- name: standby
-
 -- name: replicas
 -- Each that reads this server's log. A user without PROCESS sees none.
 SELECT coalesce(NULLIF(HOST, ''), 'a replica'), '', 0 FROM information_schema.PROCESSLIST
@@ -35,10 +33,6 @@ SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected', 'wsrep_cluster_s
 -- name: rights
 SHOW GRANTS
 
--- name: session
-
--- name: left-behind
-
 -- name: encryption
 SHOW SESSION STATUS WHERE Variable_name IN ('Ssl_version', 'Ssl_cipher')
 
@@ -49,8 +43,6 @@ SELECT SUBSTRING_INDEX(USER(), '@', -1)
 -- name: clock
 -- In µs since 1970
 SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
-
--- name: connections
 
 -- name: columns
 -- Of each table whose name begins with the parameter: table, column
@@ -75,8 +67,6 @@ UNION ALL
 SELECT 'trigger', g.EVENT_OBJECT_TABLE, g.TRIGGER_NAME FROM information_schema.TRIGGERS AS g
 WHERE g.EVENT_OBJECT_SCHEMA = ?
   AND LEFT(g.EVENT_OBJECT_TABLE, CHAR_LENGTH(?)) = ?
-
--- name: bloat
 
 -- name: horizon
 -- What keeps old versions from being removed: what, which, for how many seconds. Times of

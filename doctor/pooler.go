@@ -77,7 +77,7 @@ func (x *examiner) meets(ctx context.Context, conn *sql.Conn, f *Finding) (bool,
 		return false, err
 	}
 	defer other.Close()
-	query := x.text.Text("session")
+	query := x.text["session"]
 	seen := make(map[string]bool)
 	ours, rounds := "", 0
 	for rounds < 5 {

@@ -1,5 +1,5 @@
--- What a PostgreSQL says about itself. The section names are the same for every database; an empty
--- section says that this one has no such thing. Every statement only reads.
+-- What a PostgreSQL says about itself. The section names are the same for every database, of which
+-- one may have no such thing, and no such section. Every statement only reads.
 
 -- name: server
 -- The version, and the user as a GRANT names it
@@ -134,7 +134,3 @@ WHERE NOT active AND (xmin IS NOT NULL OR catalog_xmin IS NOT NULL)
 UNION ALL
 SELECT 'hidden', count(*) || ' sessions of other users', 0 FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type IS NULL HAVING count(*) > 0
-
--- name: status
-
--- name: rights

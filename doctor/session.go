@@ -115,13 +115,14 @@ func (x *examiner) productName() string {
 	return x.version
 }
 
-// rows runs a section as it is and returns its rows as texts. NULL is "".
+// rows runs a section as it is and returns its rows as texts. NULL is "". A database without the
+// section has none.
 func (x *examiner) rows(ctx context.Context, name string, args ...any) ([][]string, error) {
 	conn, err := x.session(ctx)
 	if err != nil {
 		return nil, err
 	}
-	query := x.text.Text(name)
+	query := x.text[name]
 	if query == "" {
 		return nil, nil
 	}
@@ -209,7 +210,7 @@ func (x *examiner) read(ctx context.Context, f func(*sql.Conn) error) error {
 
 // scan is rows of a section of package doctor, in a transaction that only reads.
 func (x *examiner) scan(ctx context.Context, name string, args ...any) (all [][]string, err error) {
-	query := x.text.Text(name)
+	query := x.text[name]
 	if query == "" {
 		return nil, nil
 	}

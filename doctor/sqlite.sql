@@ -1,5 +1,5 @@
--- What an SQLite says about itself. The section names are the same for every database; an empty
--- section says that this one has no such thing. Every statement only reads.
+-- What an SQLite says about itself. The section names are the same for every database, of which
+-- one may have no such thing, and no such section. Every statement only reads.
 
 -- name: server
 -- The version, and no user
@@ -17,23 +17,9 @@ UNION ALL SELECT 'locking_mode', locking_mode, 'PRAGMA', '' FROM pragma_locking_
 UNION ALL SELECT 'file', file, 'PRAGMA database_list', '' FROM pragma_database_list
   WHERE name = 'main'
 
--- name: standby
-
--- name: replicas
-
--- name: session
-
--- name: left-behind
-
--- name: encryption
-
--- name: peer
-
 -- name: clock
 -- In µs since 1970, to the millisecond
 SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000
-
--- name: connections
 
 -- name: columns
 -- Of each table whose name begins with ?2: table, column
@@ -56,9 +42,3 @@ WHERE type = 'trigger' AND substr(tbl_name, 1, length(?2)) = ?3 COLLATE NOCASE A
 -- The file, its pages, those that are free, bytes of a page
 SELECT p.page_count, f.freelist_count, z.page_size
 FROM pragma_page_count AS p, pragma_freelist_count AS f, pragma_page_size AS z
-
--- name: horizon
-
--- name: status
-
--- name: rights
