@@ -2,15 +2,12 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/notice"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/lease"
 )
 
 // kinds are the tables whose rows are looked at, one with a condition. columns are those whose
@@ -108,12 +105,8 @@ func badRows(ctx context.Context, x *examiner) (f Finding, err error) {
 	for _, k := range kinds {
 		name := x.d.Names().Prefix + strings.Fields(k.table)[0]
 		rows, err := x.scanText(ctx, x.badRowsOf(k.table, k.key, k.columns), many)
-		as := sqlstore.Judge(x.d, err).As
-		if errors.Is(as, lease.ErrPrivilege) || errors.Is(as, lease.ErrNoSchema) ||
-			errors.Is(as, lease.ErrSchemaVersion) {
-			x.leave()
-			f.saw(name, "not to be read", name)
-			continue
+		if err != nil {
+			err = x.unread(&f, name, name, err)
 		}
 		if err != nil {
 			return f, err

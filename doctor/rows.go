@@ -2,12 +2,12 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -22,9 +22,10 @@ const (
 )
 
 // leftovers counts what is dead in a table, and what has been for longer than the retention.
-func (x *examiner) leftovers(ctx context.Context, query string) (dead, overdue int64,
+func (x *examiner) leftovers(ctx context.Context, table, end string) (dead, overdue int64,
 	oldest time.Duration, err error,
 ) {
+	query := strings.NewReplacer("@table", x.d.Fill(table), "@column", end).Replace(x.d.Text("doctor-left"))
 	rows, err := x.scanText(ctx, query, x.o.Retention.Microseconds(), most)
 	if err != nil || len(rows) == 0 {
 		return 0, 0, 0, err
@@ -35,7 +36,8 @@ func (x *examiner) leftovers(ctx context.Context, query string) (dead, overdue i
 
 // deadRows finds rows of free keys that no client's reaper has removed.
 func deadRows(ctx context.Context, x *examiner) (f Finding, err error) {
-	dead, overdue, oldest, err := x.leftovers(ctx, x.d.Text("doctor-dead"))
+	dead, overdue, oldest, err := x.leftovers(ctx,
+		"(SELECT expires_at FROM rowlock WHERE placement = @placement) AS r", "expires_at")
 	if err != nil {
 		return f, err
 	}
@@ -97,18 +99,9 @@ func (x *examiner) expiredKeys(ctx context.Context, f *Finding) error {
 
 // leftOf reports what is left in one table. A user who does not use it need not read it.
 func (x *examiner) leftOf(ctx context.Context, f *Finding, table, end, what string) error {
-	query := strings.NewReplacer("@table", x.d.Fill(table), "@column", end).
-		Replace(x.d.Text("doctor-left"))
-	dead, overdue, oldest, err := x.leftovers(ctx, query)
-	as := sqlstore.Judge(x.d, err).As
-	if errors.Is(as, lease.ErrPrivilege) || errors.Is(as, lease.ErrNoSchema) ||
-		errors.Is(as, lease.ErrSchemaVersion) {
-		x.leave()
-		f.saw(what, "not to be read", x.d.Names().Prefix+table)
-		return nil
-	}
+	dead, overdue, oldest, err := x.leftovers(ctx, table, end)
 	if err != nil {
-		return err
+		return x.unread(f, what, x.d.Names().Prefix+table, err)
 	}
 	f.saw(what+" without a heartbeat", atMost(dead), x.d.Names().Prefix+table)
 	severity := Info
@@ -120,6 +113,16 @@ func (x *examiner) leftOf(ctx context.Context, f *Finding, table, end, what stri
 			atMost(overdue), what, x.d.Names().Prefix+table, oldest.Round(time.Second)),
 			"keep a client open with the reaper on (Config.Reaper.Off false)")
 	}
+	return nil
+}
+
+// unread notes a table that this user has not, or may not read. Another error is returned.
+func (x *examiner) unread(f *Finding, what, table string, err error) error {
+	if !oneline.Is(sqlstore.Judge(x.d, err).As, lease.ErrPrivilege, lease.ErrNoSchema, lease.ErrSchemaVersion) {
+		return err
+	}
+	x.leave()
+	f.saw(what, "not to be read", table)
 	return nil
 }
 

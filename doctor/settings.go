@@ -43,12 +43,7 @@ func (x *examiner) settings(name string) (found []setting) {
 }
 
 // setting returns the session's value, or "".
-func (x *examiner) setting(name string) string {
-	if found := x.settings(name); len(found) > 0 {
-		return found[0].value
-	}
-	return ""
-}
+func (x *examiner) setting(name string) string { return x.first(name).value }
 
 // first returns the value of the first of these settings that the server has.
 func (x *examiner) first(names ...string) (s setting) {

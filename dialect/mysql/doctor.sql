@@ -2,14 +2,6 @@
 -- dialect. Each statement reads no more than a number of rows that it is told, or all
 -- rows of a table once.
 
--- name: doctor-dead
--- retention in µs, limit: dead keys, those dead for longer than the retention, and how long
--- the oldest is dead, in µs
-SELECT count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
-  CAST(coalesce(max(age), 0) AS SIGNED)
-FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
-  FROM rowlock WHERE placement = @placement AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?) AS d
-
 -- name: doctor-expired
 -- limit: keys that their owners have not released in time, and how long ago that was, in µs. A
 -- lease with a vertical tab in its note was probably left to run out.
@@ -20,7 +12,8 @@ WHERE placement = @placement AND owner IS NOT NULL AND expires_at <= UTC_TIMESTA
   AND INSTR(note, CHAR(11 USING ascii)) = 0 LIMIT ?
 
 -- name: doctor-left
--- As doctor-dead: rows of @table whose end, @column, is over
+-- retention in µs, limit: rows of @table whose end, @column, is over, those for longer than the
+-- retention, and how long the end of the oldest is over, in µs
 SELECT count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
   CAST(coalesce(max(age), 0) AS SIGNED)
 FROM (SELECT TIMESTAMPDIFF(MICROSECOND, @column, UTC_TIMESTAMP(6)) AS age

@@ -1,15 +1,6 @@
 -- What package doctor counts, for Postgres. The section names are the same in every dialect. Each
 -- statement reads no more than a number of rows that it is told, or all rows of a table once.
 
--- name: doctor-dead
--- $1 retention in µs, $2 limit: dead keys, those dead for longer than the retention, and how long
--- the oldest is dead, in µs
-SELECT count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
-  coalesce(max(age), 0)::bigint
-FROM (SELECT CASE WHEN isfinite(expires_at)
-         THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
-  FROM rowlock WHERE placement = @placement AND expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
-
 -- name: doctor-expired
 -- $1 limit: keys that their owners have not released in time, and how long ago that was, in µs. A
 -- lease with a vertical tab in its note was probably left to run out.
@@ -21,7 +12,8 @@ WHERE placement = @placement AND owner IS NOT NULL AND expires_at <= clock_times
   AND position(chr(11) IN note) = 0 LIMIT $1::bigint
 
 -- name: doctor-left
--- As doctor-dead: rows of @table whose end, @column, is over
+-- $1 retention in µs, $2 limit: rows of @table whose end, @column, is over, those for longer than
+-- the retention, and how long the end of the oldest is over, in µs
 SELECT count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
   coalesce(max(age), 0)::bigint
 FROM (SELECT CASE WHEN isfinite(@column)

@@ -1,15 +1,6 @@
 -- What package doctor counts, for SQLite. The section names are the same in every dialect.
 -- Each statement reads no more than a number of rows that it is told, or all rows of a table once.
 
--- name: doctor-dead
--- retention in µs, limit: dead keys, those dead for longer than the retention, and how long
--- the oldest is dead, in µs
-SELECT count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
-  coalesce(max(age), 0)
-FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
-  FROM rowlock WHERE placement = @placement AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
-  LIMIT ?2) AS d
-
 -- name: doctor-expired
 -- limit: keys that their owners have not released in time, and how long ago that was, in µs. A
 -- lease with a vertical tab in its note was probably left to run out.
@@ -21,7 +12,8 @@ WHERE placement = @placement AND owner IS NOT NULL
 LIMIT ?1
 
 -- name: doctor-left
--- As doctor-dead: rows of @table whose end, @column, is over
+-- retention in µs, limit: rows of @table whose end, @column, is over, those for longer than the
+-- retention, and how long the end of the oldest is over, in µs
 SELECT count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
   coalesce(max(age), 0)
 FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - @column) * 1000 AS age

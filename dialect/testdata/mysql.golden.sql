@@ -83,12 +83,6 @@ WHERE r.placement = 0 AND r.expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSEC
 DELETE /* rowlock cas-drop-dead */ FROM `rowlock_queue`
 WHERE `key` = ? AND waiter = ? AND alive_until <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
 
--- dialect/mysql/doctor.sql: doctor-dead
-SELECT /* rowlock doctor-dead */ count(*), CAST(coalesce(sum(CASE WHEN age > ? THEN 1 ELSE 0 END), 0) AS SIGNED),
-  CAST(coalesce(max(age), 0) AS SIGNED)
-FROM (SELECT TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age
-  FROM `rowlock` WHERE placement = 0 AND expires_at <= UTC_TIMESTAMP(6) LIMIT ?) AS d
-
 -- dialect/mysql/doctor.sql: doctor-expired
 SELECT /* rowlock doctor-expired */ `key`, LEFT(note, 384), token,
   TIMESTAMPDIFF(MICROSECOND, expires_at, UTC_TIMESTAMP(6)) AS age

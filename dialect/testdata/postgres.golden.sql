@@ -83,13 +83,6 @@ DELETE /* rowlock cas-drop-dead */ FROM "rowlock_queue"
 WHERE key = $1 AND waiter = $2
   AND alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
 
--- dialect/postgres/doctor.sql: doctor-dead
-SELECT /* rowlock doctor-dead */ count(*), coalesce(sum(CASE WHEN age > $1::bigint THEN 1 ELSE 0 END), 0)::bigint,
-  coalesce(max(age), 0)::bigint
-FROM (SELECT CASE WHEN isfinite(expires_at)
-         THEN (extract(epoch FROM clock_timestamp() - expires_at) * 1000000)::bigint END AS age
-  FROM "rowlock" WHERE placement = 0 AND expires_at <= clock_timestamp() LIMIT $2::bigint) AS d
-
 -- dialect/postgres/doctor.sql: doctor-expired
 SELECT /* rowlock doctor-expired */ key, left(note, 384), token,
   CASE WHEN isfinite(expires_at)

@@ -65,13 +65,6 @@ DELETE /* rowlock cas-drop-dead */ FROM "rowlock_queue"
 WHERE key = ? AND waiter = ? AND alive_until
   <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 
--- dialect/sqlite/doctor.sql: doctor-dead
-SELECT /* rowlock doctor-dead */ count(*), coalesce(sum(CASE WHEN age > ?1 THEN 1 ELSE 0 END), 0),
-  coalesce(max(age), 0)
-FROM (SELECT (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
-  FROM "rowlock" WHERE placement = 0 AND expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
-  LIMIT ?2) AS d
-
 -- dialect/sqlite/doctor.sql: doctor-expired
 SELECT /* rowlock doctor-expired */ key, substr(note, 1, 384), token,
   (CAST(unixepoch('subsec') * 1000 AS INTEGER) - expires_at) * 1000 AS age
