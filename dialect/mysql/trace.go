@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -30,6 +29,3 @@ func (d *database) WriteTrace(ctx context.Context, s *conn.Session, rows []sqlst
 
 // TraceBefore encodes a time in µs, which the statements name twice, and an id.
 func (d *database) TraceBefore(micros, id int64) []any { return []any{micros, micros, id} }
-
-// TraceAge is in µs.
-func (d *database) TraceAge(age time.Duration) any { return conn.Micros(age) }

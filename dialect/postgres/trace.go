@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -41,6 +40,3 @@ func traceArrays(rows []sqlstore.TraceRow) []any {
 
 // TraceBefore encodes a time in µs and an id.
 func (d *database) TraceBefore(micros, id int64) []any { return []any{micros, id} }
-
-// TraceAge is in µs.
-func (d *database) TraceAge(age time.Duration) any { return conn.Micros(age) }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -36,6 +35,3 @@ func (d *database) WriteTrace(ctx context.Context, s *conn.Session, rows []sqlst
 func (d *database) TraceBefore(micros, id int64) []any {
 	return []any{micros / 1000, micros / 1000, id}
 }
-
-// TraceAge is in ms.
-func (d *database) TraceAge(age time.Duration) any { return millis(age) }

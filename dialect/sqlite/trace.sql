@@ -19,7 +19,7 @@ WHERE key = ? AND at <= ? AND (at < ? OR id < ?)
 ORDER BY at DESC, id DESC LIMIT ?
 
 -- name: trace-sweep
--- retention in ms, the most rows to remove: the oldest
+-- retention in µs, rounded up to ms, the most rows to remove: the oldest
 DELETE FROM rowlock_trace WHERE (at, id) IN (
-  SELECT at, id FROM rowlock_trace WHERE at < CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?
+  SELECT at, id FROM rowlock_trace WHERE at < CAST(unixepoch('subsec') * 1000 AS INTEGER) - (? + 999) / 1000
   ORDER BY at, id LIMIT ?)

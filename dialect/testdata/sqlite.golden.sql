@@ -871,7 +871,7 @@ ORDER BY at DESC, id DESC LIMIT ?
 
 -- dialect/sqlite/trace.sql: trace-sweep
 DELETE /* rowlock trace-sweep */ FROM "rowlock_trace" WHERE (at, id) IN (
-  SELECT at, id FROM "rowlock_trace" WHERE at < CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?
+  SELECT at, id FROM "rowlock_trace" WHERE at < CAST(unixepoch('subsec') * 1000 AS INTEGER) - (? + 999) / 1000
   ORDER BY at, id LIMIT ?)
 
 -- schema/statements/all.sql: guard-leases

@@ -20,8 +20,6 @@ type Traces interface {
 	WriteTrace(ctx context.Context, s *conn.Session, rows []TraceRow) error
 	// TraceBefore encodes the time and the id that rows must precede, for the sections that list.
 	TraceBefore(micros, id int64) []any
-	// TraceAge encodes a retention for the section that sweeps.
-	TraceAge(d time.Duration) any
 }
 
 // TraceRow is a row of the trace to write.
@@ -111,7 +109,7 @@ func scanTrace(row conn.Columns) (e lease.TraceEvent, err error) {
 func SweepTrace(
 	ctx context.Context, s *conn.Session, d Traces, retention time.Duration, most int,
 ) (int64, error) {
-	return s.Change(ctx, d.Text("trace-sweep"), d.TraceAge(retention), most)
+	return s.Change(ctx, d.Text("trace-sweep"), conn.Micros(retention), most)
 }
 
 // TraceList encodes rows as a JSON array of [age in µs, id, key, event, token, owner, note, number,
