@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -58,9 +59,7 @@ func (s *Store) acquire(ctx context.Context, r lease.AcquireRequest) (lease.Acqu
 			a.Locked = true
 			return a, nil
 		}
-		select {
-		case <-time.After(rand.N(time.Duration(try) * 2 * time.Millisecond)):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, rand.N(time.Duration(try)*2*time.Millisecond)) {
 			return lease.Acquired{}, unsent("acquire", r.Key, ctx.Err())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
@@ -124,9 +125,7 @@ func (k keyRows) dropAll(ctx context.Context, dead []string, o lease.SweepOption
 			return removed, err
 		}
 		dead = dead[n:]
-		select {
-		case <-time.After(o.Pause):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, o.Pause) {
 			return removed, ctx.Err()
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -56,9 +57,7 @@ func (s *Store) waitUntilFree(ctx context.Context, key string) {
 			len(rows) == 0 || rows[0].Held {
 			return // another has it already
 		}
-		select {
-		case <-time.After(s.look / 20):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, s.look/20) {
 			return
 		}
 	}

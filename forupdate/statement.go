@@ -12,6 +12,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/ownrows"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -100,9 +101,7 @@ func (l *Locker) lockFile(ctx context.Context, tx Tx, r request, wait time.Durat
 		if l.d.Waited(err) != sqlstore.TooLong || left <= 0 {
 			break
 		}
-		select {
-		case <-time.After(min(pause, left)):
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, min(pause, left)) {
 			return nil, l.explain(ctx, r.what, waited(began), ctx.Err())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -24,14 +25,13 @@ func (c *Cluster) Listen(ctx context.Context, heard func(key string)) error {
 		if time.Since(began) > c.silence {
 			pause.Reset()
 		}
-		select {
-		case <-ctx.Done():
-			if c.ctx.Err() != nil {
-				return fmt.Errorf("%w: listen", lease.ErrClosed)
-			}
-			return ctx.Err()
-		case <-time.After(pause.NextBackOff()):
+		if retry.Sleep(ctx, pause.NextBackOff()) {
+			continue
 		}
+		if c.ctx.Err() != nil {
+			return fmt.Errorf("%w: listen", lease.ErrClosed)
+		}
+		return ctx.Err()
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -89,13 +90,11 @@ func (m *members) Conn(ctx context.Context) (*sql.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !retry.Sleep(ctx, askEvery) {
 			return nil, fmt.Errorf(
 				"rowlock: groupreplication: no member answers as primary: %w",
 				oneline.Join(err, ctx.Err()),
 			)
-		case <-time.After(askEvery):
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -75,9 +76,6 @@ func (m *members) await(ctx context.Context, ask func(ctx context.Context, i int
 				lease.ErrTopology, got, len(m.dbs), arriveIn,
 			)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(askEvery / 5):
-		}
+		retry.Sleep(ctx, askEvery/5)
 	}
 }
