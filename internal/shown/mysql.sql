@@ -22,18 +22,12 @@ WHERE `key` > ? AND `key` <= ? AND owner IS NOT NULL AND expires_at > UTC_TIMEST
 ORDER BY `key` LIMIT ?
 
 -- name: by-age
+-- by-expiry is the same statement by another column.
 SELECT * FROM rowlock
 WHERE `key` > ? AND `key` <= ? AND owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6)
   AND acquired_at >= '1970-01-01' + INTERVAL ? MICROSECOND
   AND (acquired_at > '1970-01-01' + INTERVAL ? MICROSECOND OR `key` > ?)
 ORDER BY acquired_at, `key` LIMIT ?
-
--- name: by-expiry
-SELECT * FROM rowlock
-WHERE `key` > ? AND `key` <= ? AND owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6)
-  AND expires_at >= '1970-01-01' + INTERVAL ? MICROSECOND
-  AND (expires_at > '1970-01-01' + INTERVAL ? MICROSECOND OR `key` > ?)
-ORDER BY expires_at, `key` LIMIT ?
 
 -- name: waited
 -- Keys by how many wait for them. The queue has a row for each waiter, and none for a key that is

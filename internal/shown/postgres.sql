@@ -27,18 +27,12 @@ WHERE key > $1 AND key <= $2 AND owner IS NOT NULL AND expires_at > clock_timest
 ORDER BY key LIMIT $3
 
 -- name: by-age
+-- by-expiry is the same statement by another column.
 SELECT *, clock_timestamp() AS now FROM rowlock
 WHERE key > $1 AND key <= $2 AND owner IS NOT NULL AND expires_at > clock_timestamp()
   AND acquired_at >= timestamptz 'epoch' + $3::bigint * interval '1 microsecond'
   AND (acquired_at > timestamptz 'epoch' + $4::bigint * interval '1 microsecond' OR key > $5)
 ORDER BY acquired_at, key LIMIT $6
-
--- name: by-expiry
-SELECT *, clock_timestamp() AS now FROM rowlock
-WHERE key > $1 AND key <= $2 AND owner IS NOT NULL AND expires_at > clock_timestamp()
-  AND expires_at >= timestamptz 'epoch' + $3::bigint * interval '1 microsecond'
-  AND (expires_at > timestamptz 'epoch' + $4::bigint * interval '1 microsecond' OR key > $5)
-ORDER BY expires_at, key LIMIT $6
 
 -- name: waited
 -- Keys by how many wait for them. The queue has a row for each waiter, and none for a key that is

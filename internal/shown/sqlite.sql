@@ -21,18 +21,12 @@ WHERE key > ?1 AND key <= ?2 AND owner IS NOT NULL
 ORDER BY key LIMIT ?3
 
 -- name: by-age
+-- by-expiry is the same statement by another column.
 SELECT t.*, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS now FROM rowlock AS t
 WHERE key > ?1 AND key <= ?2 AND owner IS NOT NULL
   AND expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))
   AND acquired_at >= ?3 / 1000 AND (acquired_at > ?4 / 1000 OR key > ?5)
 ORDER BY acquired_at, key LIMIT ?6
-
--- name: by-expiry
-SELECT t.*, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS now FROM rowlock AS t
-WHERE key > ?1 AND key <= ?2 AND owner IS NOT NULL
-  AND expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))
-  AND expires_at >= ?3 / 1000 AND (expires_at > ?4 / 1000 OR key > ?5)
-ORDER BY expires_at, key LIMIT ?6
 
 -- name: waited
 -- Keys by how many wait for them. The queue has a row for each waiter, and none for a key that is

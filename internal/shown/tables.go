@@ -89,8 +89,12 @@ func statements(d *sqlstore.Dialect, sets sqlstore.Sets) map[string]string {
 	}
 	held := ""
 	for _, s := range sections {
-		if s.Name == "held" {
+		switch s.Name {
+		case "held":
 			held = s.SQL
+		case "by-age":
+			s.Name, s.SQL = "by-expiry", strings.ReplaceAll(s.SQL, "acquired_at", "expires_at")
+			sections = append(sections, s)
 		}
 	}
 	for _, s := range sections {
