@@ -252,7 +252,7 @@ func (s *Store) explain(key string, err error) error {
 		errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
 		return fmt.Errorf("acquire %q: %w", key, err)
 	}
-	v := sqlstore.Judge(s.d, err)
+	v := sqlstore.Judge(s.keys.d, err)
 	if v.As == nil && v.Class == sqlstore.Unfit {
 		v.As = lease.ErrBusy
 	}

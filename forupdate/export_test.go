@@ -28,7 +28,7 @@ func (s *Store) With(ctx context.Context, key string, f func(id int64)) (l lease
 		return l, false, nil
 	}
 	query := `SELECT pg_backend_pid()`
-	if s.d.Name() == "mysql" {
+	if s.keys.d.Name() == "mysql" {
 		query = `SELECT CONNECTION_ID()`
 	}
 	var id int64

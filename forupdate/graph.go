@@ -3,24 +3,9 @@ package forupdate
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
-
-var _ lease.Graph = (*Store)(nil)
-
-// Record notes what chains hold and wait for. See [lease.Graph].
-func (s *Store) Record(
-	ctx context.Context, by lease.Party, chains []lease.Caller, life time.Duration,
-) error {
-	return s.rows.Record(ctx, by, chains, life)
-}
-
-// Erase removes the records.
-func (s *Store) Erase(ctx context.Context, chains []lease.Caller) error {
-	return s.rows.Erase(ctx, chains)
-}
 
 // Edges follows the waits of chains. It leaves out a key whose holder's transaction is gone,
 // because any waiter gets that key, whatever its row says.

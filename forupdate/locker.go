@@ -87,11 +87,11 @@ func NewLockerContext(ctx context.Context, db DB, d dialect.Dialect, opts ...Opt
 // Locker returns a Locker that shares the store's connections. A key that the store holds is locked
 // against it, and the reverse. It needs no Close.
 func (s *Store) Locker(opts ...Option) (*Locker, error) {
-	_, o, err := makeOptions(s.conns.db, s.d, opts)
+	_, o, err := makeOptions(s.conns.db, s.keys.d, opts)
 	if err != nil {
 		return nil, err
 	}
-	return newLocker(s.rows, s.d, o), nil
+	return newLocker(s.rows, s.keys.d, o), nil
 }
 
 func newLocker(rows *table.Store, d *sqlstore.Dialect, o options) *Locker {

@@ -25,9 +25,9 @@ const (
 
 // Store keeps locks as transactions that stay open. It is safe for concurrent use.
 type Store struct {
+	asRows
 	rows  *table.Store // the data of the locks
 	keys  keyRows      // the rows that are locked
-	d     *sqlstore.Dialect
 	conns *conns
 	turns turns
 
@@ -39,6 +39,16 @@ type Store struct {
 	look     time.Duration // how often the holds are checked
 	hurried  chan struct{} // buffered: check at once, and soon again
 	watching sync.WaitGroup
+}
+
+// asRows is what the rows do for the store as for any other. Without registrations, a process would
+// have to assume that another waits for every key, and keep making room for it. Listen does not
+// hear of a key whose holder has died, and borrows one more connection of the pool, if there is one
+// to spare.
+type asRows interface {
+	lease.Registry
+	lease.Notifier
+	lease.Graph
 }
 
 var (
@@ -92,7 +102,7 @@ func NewContext(ctx context.Context, db DB, d dialect.Dialect, opts ...Option) (
 	}
 	of = rows.Dialect()
 	s := &Store{
-		rows: rows, keys: keyRows{rows, of}, d: of, conns: newConns(db, of, o.connections),
+		asRows: rows, rows: rows, keys: keyRows{rows, of}, conns: newConns(db, of, o.connections),
 		holds: make(map[string]*hold),
 		done:  make(chan struct{}), look: o.look, hurried: make(chan struct{}, 1),
 	}
@@ -117,7 +127,7 @@ func (s *Store) rehearse(ctx context.Context) error {
 	if err == nil {
 		err = s.rehearseHold(ctx, key)
 	}
-	return sqlstore.ExplainPrivilege(ctx, s.conns.db, s.d, err)
+	return sqlstore.ExplainPrivilege(ctx, s.conns.db, s.keys.d, err)
 }
 
 func (s *Store) rehearseHold(ctx context.Context, key string) error {
