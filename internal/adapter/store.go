@@ -21,13 +21,14 @@ type Store struct {
 	Sweeper  lease.Sweeper
 	Graph    lease.Graph
 	TxPasser TxPasser
+	// Join, Leave, Register and Unregister are the store's own: see HasQueue and Registers.
+	lease.Queue
+	lease.Registry
 
 	store    lease.Store
 	all      lease.AllAcquirer
 	any      lease.AnyAcquirer
 	passer   lease.Passer
-	queue    lease.Queue
-	registry lease.Registry
 	census   lease.Census
 	fencer   lease.Fencer
 	renewing lease.RenewingFencer
@@ -53,9 +54,9 @@ func Of(store lease.Store) *Store {
 	s.all, _ = As[lease.AllAcquirer](store)
 	s.any, _ = As[lease.AnyAcquirer](store)
 	s.passer, _ = As[lease.Passer](store)
-	s.queue, _ = As[lease.Queue](store)
-	s.registry, _ = As[lease.Registry](store)
-	s.census, _ = s.registry.(lease.Census)
+	s.Queue, _ = As[lease.Queue](store)
+	s.Registry, _ = As[lease.Registry](store)
+	s.census, _ = s.Registry.(lease.Census)
 	s.fencer, _ = As[lease.Fencer](store)
 	s.renewing, _ = s.fencer.(lease.RenewingFencer)
 	s.releaser, _ = As[lease.TxReleaser](store)
