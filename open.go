@@ -22,7 +22,7 @@ import (
 // client.
 type DB = dialect.DB
 
-const openTimeout = 15 * time.Second
+const openTimeout = 30 * time.Second // for some fifty statements on a busy server
 
 // Table is the store of a client made by Open: for a bridge, or for a store of your own that stands
 // before it. Close it after the client.
@@ -40,7 +40,7 @@ type Table interface {
 }
 
 // OpenTable returns the store on the tables in db, checked as by Open, for New. Of cfg it uses TTL,
-// Strategy, Connections, EvictAfter, RequireSync, DurableRelease and Logger. It takes 15 s at most.
+// Strategy, Connections, EvictAfter, RequireSync, DurableRelease and Logger. It takes 30 s at most.
 func OpenTable(db DB, d dialect.Dialect, cfg *Config) (Table, error) {
 	return OpenTableContext(context.Background(), db, d, cfg)
 }
@@ -61,14 +61,14 @@ func OpenTableContext(ctx context.Context, db DB, d dialect.Dialect, cfg *Config
 // Open returns a client on the tables in db. It takes Config.Connections connections of the pool
 // for itself, checks that the server and the tables can be trusted with locks, and runs every kind
 // of statement once. With Config.RequireSync it also checks that a commit waits for a replica. It
-// creates nothing: schema.Migrate makes the tables, or your own migration tool. It takes 15 s at
+// creates nothing: schema.Migrate makes the tables, or your own migration tool. It takes 30 s at
 // most, even if the server does not answer.
 func Open(db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	return OpenContext(context.Background(), db, d, cfg)
 }
 
 // OpenContext is Open, and returns the error of ctx if ctx ends before the client is open. Without
-// a deadline in ctx it takes 15 s at most. The client goes on after ctx has ended; Close ends it.
+// a deadline in ctx it takes 30 s at most. The client goes on after ctx has ended; Close ends it.
 func OpenContext(ctx context.Context, db DB, d dialect.Dialect, cfg *Config) (*Client, error) {
 	full, err := complete("rowlock.Open", db, d, cfg)
 	if err != nil {
