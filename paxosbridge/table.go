@@ -105,20 +105,3 @@ func (b *Bridge) SweepTrace(ctx context.Context, o lease.SweepOptions) (int64, e
 func (b *Bridge) TellMoves(told func(key string, placement int, why string)) (stop func()) {
 	return b.report.tell(&moves{told})
 }
-
-var errShared = fmt.Errorf("%w: keys of a bridge cannot be shared: a cluster knows no members",
-	lease.ErrUnsupported)
-
-// Share refuses: a client would otherwise find the ability in the table beneath, and share a key
-// that is about to move.
-func (b *Bridge) Share(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error) {
-	return nil, errShared
-}
-
-// Downgrade refuses, as Share does.
-func (b *Bridge) Downgrade(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) {
-	return nil, errShared
-}
-
-// Intend has no effect: no client shares a key through a bridge.
-func (b *Bridge) Intend(context.Context, lease.Owner, []string, time.Duration) error { return nil }

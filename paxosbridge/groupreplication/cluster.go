@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,7 @@ const (
 
 // Cluster keeps keys in a group. Many goroutines may use it.
 type Cluster struct {
+	rows
 	members *members
 	group   *sqlstore.Dialect
 	store   *table.Store
@@ -34,6 +36,16 @@ type Cluster struct {
 }
 
 var _ paxosbridge.Cluster = (*Cluster)(nil)
+
+// rows is what the store does for a cluster as for a table. Renew says of a lease of a sealed epoch
+// that it is lost, and Inspect lists the rows of sealed records too. Listen returns an error that
+// wraps lease.ErrUnsupported, because MySQL has no notifications: waiters poll.
+type rows interface {
+	lease.Store
+	lease.Notifier
+	lease.Settler
+	io.Closer
+}
 
 type config struct {
 	tables      []dialect.Option
@@ -82,6 +94,7 @@ func New(ctx context.Context, dbs []*sql.DB, opts ...Option) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.rows = c.store
 	if err := c.arrives(ctx); err != nil {
 		return nil, oneline.Join(err, c.store.Close())
 	}
@@ -102,36 +115,3 @@ func configure(dbs []*sql.DB, cfg *config) (*members, int, error) {
 	n, err := conn.Count(cfg.connections, connections, 0, m.limit(), 2)
 	return m, n, err
 }
-
-// Close waits for running calls and closes the connections.
-func (c *Cluster) Close() error { return c.store.Close() }
-
-// Renew extends leases. A lease of a sealed epoch is lost.
-func (c *Cluster) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	return c.store.Renew(ctx, reqs)
-}
-
-// Release releases leases.
-func (c *Cluster) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
-	return c.store.Release(ctx, leases)
-}
-
-// Inspect lists rows as the primary knows them, including those of sealed records.
-func (c *Cluster) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
-	return c.store.Inspect(ctx, f)
-}
-
-// Listen returns an error that wraps lease.ErrUnsupported, because MySQL has no notifications:
-// waiters poll.
-func (c *Cluster) Listen(ctx context.Context, heard func(key string)) error {
-	return c.store.Listen(ctx, heard)
-}
-
-// Announce does nothing, because there are no listeners.
-func (c *Cluster) Announce(ctx context.Context, keys []string) error {
-	return c.store.Announce(ctx, keys)
-}
-
-// Settle returns when running statements have ended, or with ctx. Until then an acquire that its
-// caller has abandoned can be granted.
-func (c *Cluster) Settle(ctx context.Context) { c.store.Settle(ctx) }
