@@ -162,9 +162,3 @@ func due(row rows.Row, v rows.View) string {
 	}
 	return ""
 }
-
-func (s *Latches) step(ctx context.Context, row rows.Row, section string) error {
-	return s.write(ctx, section, string(row.Name), func(ctx context.Context, on *conn.Session) error {
-		return rows.Generation{Row: row, On: on, Text: s.d}.Step(ctx, section)
-	})
-}

@@ -110,7 +110,7 @@ type write struct {
 func stepped(section string) func(context.Context, *scene) (bool, error) {
 	return func(ctx context.Context, s *scene) (bool, error) {
 		before := s.rows()
-		err := rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Step(ctx, section)
+		_, err := s.row.Step(section).Run(ctx, s.on, s.Dialect)
 		return s.rows() != before, err
 	}
 }

@@ -57,9 +57,7 @@ func (b *Barrier) enter(ctx context.Context, v rows.View, party string) (bool, e
 	row, ttl := b.row(v.ID), b.s.cfg.Alive
 	switch v.State {
 	case rows.BarrierFilling:
-		return b.s.changed(ctx, "enter", row, func(ctx context.Context, g rows.Generation) (bool, error) {
-			return g.Enter(ctx, party, ttl)
-		})
+		return b.s.changed(ctx, "enter", row.Enter(party, ttl))
 	case rows.BarrierOpen:
 		return b.s.beat(ctx, row, party)
 	}
@@ -81,9 +79,7 @@ func (b *Barrier) entered(ctx context.Context, v rows.View, party string) error 
 }
 
 func (s *Latches) beat(ctx context.Context, row rows.Row, party string) (bool, error) {
-	return s.changed(ctx, "beat", row, func(ctx context.Context, g rows.Generation) (bool, error) {
-		return g.Beat(ctx, party, s.cfg.Alive)
-	})
+	return s.changed(ctx, "beat", row.Beat(party, s.cfg.Alive))
 }
 
 // begin starts the heartbeat of a party.
@@ -133,10 +129,7 @@ func (b *Barrier) Leave(ctx context.Context, party string) error {
 	if err != nil {
 		return err
 	}
-	row := b.row(in.id)
-	left, err := b.s.changed(ctx, "leave", row, func(ctx context.Context, g rows.Generation) (bool, error) {
-		return g.Leave(ctx, party)
-	})
+	left, err := b.s.changed(ctx, "leave", b.row(in.id).Leave(party))
 	if err != nil {
 		return err
 	}

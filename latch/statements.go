@@ -25,13 +25,10 @@ func (s *server) look(ctx context.Context, row rows.Row) (rows.View, error) {
 }
 
 // changed runs a write that says whether it has found its row.
-func (s *server) changed(
-	ctx context.Context, verb string, row rows.Row,
-	f func(context.Context, rows.Generation) (bool, error),
-) (bool, error) {
+func (s *server) changed(ctx context.Context, verb string, c rows.Change) (bool, error) {
 	found := false
-	err := s.write(ctx, verb, string(row.Name), func(ctx context.Context, on *conn.Session) (err error) {
-		found, err = f(ctx, rows.Generation{Row: row, On: on, Text: s.d})
+	err := s.write(ctx, verb, string(c.Name), func(ctx context.Context, on *conn.Session) (err error) {
+		found, err = c.Run(ctx, on, s.d)
 		return err
 	})
 	if err != nil {
@@ -43,31 +40,24 @@ func (s *server) changed(
 // keep writes to the row, so that what was read of it before is committed for good once that is
 // acknowledged, and so that it lasts for Config.Keep from now.
 func (s *server) keep(ctx context.Context, row rows.Row) (bool, error) {
-	return s.changed(ctx, "confirm", row, func(ctx context.Context, g rows.Generation) (bool, error) {
-		return g.Keep(ctx, s.kept)
-	})
+	return s.changed(ctx, "confirm", row.Keep(s.kept))
 }
 
 func (s *server) count(ctx context.Context, row rows.Row, party string) (bool, error) {
-	return s.changed(ctx, "count down", row, func(ctx context.Context, g rows.Generation) (bool, error) {
-		return g.Count(ctx, party)
-	})
+	return s.changed(ctx, "count down", row.Count(party))
 }
 
 func (s *server) reset(ctx context.Context, row rows.Row, next lease.Owner, least int) (bool, error) {
-	return s.changed(ctx, "reset", row, func(ctx context.Context, g rows.Generation) (bool, error) {
-		return g.Reset(ctx, next, s.kept, least)
-	})
+	return s.changed(ctx, "reset", row.Reset(next, s.kept, least))
 }
 
 // create makes the row, or begins another generation in an expired one. Another process may be
 // first.
 func (s *server) create(ctx context.Context, row rows.Row, parties int, expired bool) error {
-	return s.write(ctx, "open", string(row.Name), func(ctx context.Context, on *conn.Session) error {
-		g := rows.Generation{Row: row, On: on, Text: s.d}
-		if expired {
-			return g.Take(ctx, parties, s.kept)
-		}
-		return g.Make(ctx, parties, s.kept)
-	})
+	c := row.Make(parties, s.kept)
+	if expired {
+		c = row.Take(parties, s.kept)
+	}
+	_, err := s.changed(ctx, "open", c)
+	return err
 }

@@ -165,7 +165,7 @@ func (w *watch) look(ctx context.Context) (v rows.View, err error) {
 			return v, err
 		}
 		if step := due(w.row, v); step != "" {
-			if err := w.s.step(ctx, w.row, step); err != nil {
+			if _, err := w.s.changed(ctx, step, w.row.Step(step)); err != nil {
 				return v, err
 			}
 			w.s.hints.announce(w.row)

@@ -27,11 +27,11 @@ func withOne(s *scene) {
 func inside(s *scene) { withOne(s); s.state(rows.BarrierOpen) }
 
 func entersQ(ctx context.Context, s *scene) (bool, error) {
-	return rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Enter(ctx, "q", hour)
+	return s.row.Enter("q", hour).Run(ctx, s.on, s.Dialect)
 }
 
 func leavesP(ctx context.Context, s *scene) (bool, error) {
-	return rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Leave(ctx, "p")
+	return s.row.Leave("p").Run(ctx, s.on, s.Dialect)
 }
 
 // writes are those whose conditions no single process can break.
@@ -39,14 +39,14 @@ var writes = []write{
 	{
 		"a latch is kept", rows.Latches, func(*scene) {},
 		func(ctx context.Context, s *scene) (bool, error) {
-			return rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Keep(ctx, hour)
+			return s.row.Keep(hour).Run(ctx, s.on, s.Dialect)
 		},
 		map[string]func(*scene){"expired": (*scene).expired, "reset": (*scene).reset},
 	},
 	{
 		"a party counts down", rows.Latches, func(*scene) {},
 		func(ctx context.Context, s *scene) (bool, error) {
-			return rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Count(ctx, "p")
+			return s.row.Count("p").Run(ctx, s.on, s.Dialect)
 		},
 		map[string]func(*scene){"expired": (*scene).expired, "reset": (*scene).reset},
 	},
@@ -56,7 +56,7 @@ var writes = []write{
 			before := s.rows()
 			row := s.row
 			row.ID = next
-			err := rows.Generation{Row: row, On: s.on, Text: s.Dialect}.Take(ctx, 3, hour)
+			_, err := row.Take(3, hour).Run(ctx, s.on, s.Dialect)
 			return s.rows() != before, err
 		},
 		map[string]func(*scene){"taken by another": func(s *scene) {
@@ -66,7 +66,7 @@ var writes = []write{
 	{
 		"a done barrier is reset", rows.Barriers, in(rows.BarrierDone),
 		func(ctx context.Context, s *scene) (bool, error) {
-			return rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Reset(ctx, next, hour, rows.BarrierDone)
+			return s.row.Reset(next, hour, rows.BarrierDone).Run(ctx, s.on, s.Dialect)
 		},
 		map[string]func(*scene){
 			"expired": (*scene).expired, "reset": (*scene).reset, "open": in(rows.BarrierOpen),
@@ -79,7 +79,7 @@ var writes = []write{
 	{
 		"a party is alive", rows.Barriers, withOne,
 		func(ctx context.Context, s *scene) (bool, error) {
-			return rows.Generation{Row: rows.Row{ID: ours}, On: s.on, Text: s.Dialect}.Beat(ctx, "p", hour)
+			return rows.Row{ID: ours}.Beat("p", hour).Run(ctx, s.on, s.Dialect)
 		},
 		map[string]func(*scene){"only the other's is left": func(s *scene) { s.without("p") }},
 	},
@@ -145,15 +145,15 @@ func TestADeadPartyIsOneOfThisBarrier(t *testing.T) {
 func TestGenerationsGrowAndALatchIsNeverKeptForLess(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		s := r.scene(t, rows.Latches)
-		ok(t, must(rows.Generation{Row: s.row, On: s.on, Text: s.Dialect}.Keep(t.Context(), 0)))
+		ok(t, must(s.row.Keep(0).Run(t.Context(), s.on, s.Dialect)))
 		if n := r.count(t, "SELECT COUNT(*) FROM {rowlock_latch} WHERE expires_at > {now} + {second} + {second}"); n != 2 {
 			t.Errorf("%d latches are kept for a minute, want both", n)
 		}
 		s.expired()
 		row := s.row
 		row.ID = next
-		ok(t, rows.Generation{Row: row, On: s.on, Text: s.Dialect}.Take(t.Context(), 3, hour))
-		ok(t, must(rows.Generation{Row: row, On: s.on, Text: s.Dialect}.Reset(t.Context(), ours, hour, 0)))
+		ok(t, must(row.Take(3, hour).Run(t.Context(), s.on, s.Dialect)))
+		ok(t, must(row.Reset(ours, hour, 0).Run(t.Context(), s.on, s.Dialect)))
 		if n := r.count(t, "SELECT generation FROM {rowlock_latch} WHERE {key} = ?", []byte("b")); n != 3 {
 			t.Errorf("the third generation has number %d", n)
 		}

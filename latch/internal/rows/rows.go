@@ -104,74 +104,63 @@ func (v *View) check() error {
 	return nil
 }
 
-// Generation is one generation of a latch or of a barrier, for statements on a session.
-type Generation struct {
+// Change is a statement that writes to one generation of a latch or of a barrier.
+type Change struct {
 	Row
-	On   *conn.Session
-	Text sqlstore.Texts
+	section string
+	args    []any
+}
+
+// Run reports whether the statement has found its row.
+func (c Change) Run(ctx context.Context, on *conn.Session, d sqlstore.Texts) (bool, error) {
+	n, err := on.Change(ctx, d.Text(c.section), c.args...)
+	return n > 0, err
 }
 
 // Make creates the row, with the id of its first generation, unless there is one.
-func (g Generation) Make(ctx context.Context, parties int, keep time.Duration) error {
-	_, err := g.changed(ctx, "latch-make", append(g.id(), parties, conn.Micros(keep)))
-	return err
+func (r Row) Make(parties int, keep time.Duration) Change {
+	return Change{r, "latch-make", append(r.id(), parties, conn.Micros(keep))}
 }
 
 // Take begins another generation in an expired row.
-func (g Generation) Take(ctx context.Context, parties int, keep time.Duration) error {
-	_, err := g.changed(ctx, "latch-take",
-		g.key(conn.Bytes(g.ID), parties, conn.Micros(keep)))
-	return err
+func (r Row) Take(parties int, keep time.Duration) Change {
+	return Change{r, "latch-take", r.key(conn.Bytes(r.ID), parties, conn.Micros(keep))}
 }
 
 // Keep writes to the row if it has that generation. Once that is acknowledged, so is all that was
 // read of it before.
-func (g Generation) Keep(ctx context.Context, keep time.Duration) (bool, error) {
-	return g.changed(ctx, "latch-keep", g.id(conn.Micros(keep)))
+func (r Row) Keep(keep time.Duration) Change {
+	return Change{r, "latch-keep", r.id(conn.Micros(keep))}
 }
 
-// Reset begins the generation next, if the row has g and its state is least or more.
-func (g Generation) Reset(
-	ctx context.Context, next lease.Owner, keep time.Duration, least int,
-) (bool, error) {
-	return g.changed(ctx, "latch-reset",
-		append(g.id(conn.Bytes(next), conn.Micros(keep)), least))
+// Reset begins the generation next, if the row has r's and its state is least or more.
+func (r Row) Reset(next lease.Owner, keep time.Duration, least int) Change {
+	return Change{r, "latch-reset", append(r.id(conn.Bytes(next), conn.Micros(keep)), least)}
 }
 
-// Count writes a party's row, or writes to it. It is false if the generation is over.
-func (g Generation) Count(ctx context.Context, party string) (bool, error) {
-	return g.changed(ctx, "latch-count", g.id([]byte(party)))
-}
+// Count writes a party's row, or writes to it. It finds none if the generation is over.
+func (r Row) Count(party string) Change { return Change{r, "latch-count", r.id([]byte(party))} }
 
 // Enter writes a party's row, alive for ttl, if the barrier is filling.
-func (g Generation) Enter(ctx context.Context, party string, ttl time.Duration) (bool, error) {
-	return g.changed(ctx, "barrier-enter", g.id([]byte(party), conn.Micros(ttl)))
+func (r Row) Enter(party string, ttl time.Duration) Change {
+	return Change{r, "barrier-enter", r.id([]byte(party), conn.Micros(ttl))}
 }
 
-// Beat keeps a party alive for ttl. It is false if the party has not entered.
-func (g Generation) Beat(ctx context.Context, party string, ttl time.Duration) (bool, error) {
-	return g.changed(ctx, "barrier-beat",
-		[]any{conn.Micros(ttl), conn.Bytes(g.ID), []byte(party)})
+// Beat keeps a party alive for ttl. It finds none if the party has not entered.
+func (r Row) Beat(party string, ttl time.Duration) Change {
+	return Change{r, "barrier-beat", []any{conn.Micros(ttl), conn.Bytes(r.ID), []byte(party)}}
 }
 
-// Leave writes that a party has left. It is false if the party has not entered, or if the barrier
+// Leave writes that a party has left. It finds none if the party has not entered, or if the barrier
 // is not open.
-func (g Generation) Leave(ctx context.Context, party string) (bool, error) {
-	return g.changed(ctx, "barrier-leave", append(g.id([]byte(party)), []byte(party)))
+func (r Row) Leave(party string) Change {
+	return Change{r, "barrier-leave", append(r.id([]byte(party)), []byte(party))}
 }
 
 // Step moves the barrier to the next state by a section that does so if it is due.
-func (g Generation) Step(ctx context.Context, section string) error {
-	_, err := g.changed(ctx, section, g.id())
-	return err
-}
+func (r Row) Step(section string) Change { return Change{r, section, r.id()} }
 
-func (g Generation) changed(ctx context.Context, section string, args []any) (bool, error) {
-	n, err := g.On.Change(ctx, g.Text.Text(section), args...)
-	return n > 0, err
-}
-
-// CountIn is Generation.Count in a caller's transaction.
+// CountIn is Row.Count in a caller's transaction.
 func CountIn(
 	ctx context.Context, tx lease.Runner, d *sqlstore.Dialect, r Row, party string,
 ) (bool, error) {
