@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -72,10 +73,5 @@ func settle(ctx context.Context, of lease.Settler) {
 		of.Settle(ctx)
 		return
 	}
-	timer := time.NewTimer(window)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	retry.Sleep(ctx, window)
 }
