@@ -14,9 +14,10 @@
 // Pages refresh themselves. However many viewers there are, the console sends one statement a
 // second for them, and none without viewers: views that differ take turns. A statement that takes
 // long is repeated less often, so that the console keeps the database busy for a tenth of the time
-// at most. Opening a page costs one statement, or four for the page of a key, unless the same page
-// was read within the last second. The page of a key whose lease has expired also asks the server
-// what has the row locked, by two connections that are closed after a minute without such a page.
+// at most. Opening a page costs one statement, two for that of a process, or four for that of a
+// key, unless the same page was read within the last second. The page of a key whose lease has
+// expired also asks the server what has the row locked, by two connections that are closed after a
+// minute without such a page.
 //
 // # What it shows to whom
 //

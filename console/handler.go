@@ -84,7 +84,7 @@ func (c *Console) mux() http.Handler {
 	mux := http.NewServeMux()
 	for path, name := range map[string]string{
 		"/{$}": pageHeld, "/waits": pageWaits, "/cycles": pageCycles, "/records": pageRecords,
-		"/key": pageKey,
+		"/key": pageKey, "/process": pageProcess,
 	} {
 		mux.Handle("GET "+path, c.show(name))
 	}

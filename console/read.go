@@ -26,6 +26,13 @@ type heldPage struct {
 	Last *shown.Row // if there may be more
 }
 
+// processPage is what the page of a process shows.
+type processPage struct {
+	heldPage
+	Waits []shown.Waited
+	Told  bool // the store is a database
+}
+
 // keyPage is what the page of a key shows.
 type keyPage struct {
 	Key     string
@@ -66,7 +73,7 @@ func (c *Console) data(ctx context.Context, v view) (data any, statements int, e
 		if c.tables == nil {
 			return []shown.Waited(nil), 0, nil
 		}
-		data, err = c.tables.Waited(ctx, v.prefix, perPage)
+		data, err = c.tables.Waited(ctx, v.prefix, "", perPage)
 		return data, 1, err
 	case pageCycles:
 		if c.tables == nil {
@@ -84,6 +91,8 @@ func (c *Console) data(ctx context.Context, v view) (data any, statements int, e
 		return data, 1, err
 	case pageKey:
 		return c.key(ctx, v.key)
+	case pageProcess:
+		return c.process(ctx, v.key)
 	}
 	data, err = c.held(ctx, v)
 	return data, 1, err
@@ -116,6 +125,21 @@ func (c *Console) held(ctx context.Context, v view) (p heldPage, err error) {
 		p.Last = &shown.Row{Record: found[perPage-1]}
 	}
 	return p, err
+}
+
+// process reads what one identity holds and waits for.
+func (c *Console) process(ctx context.Context, who string) (_ any, statements int, err error) {
+	var p processPage
+	if c.tables == nil {
+		return p, 0, nil
+	}
+	p.Rows, p.Last, err = c.tables.Page(ctx, shown.Held{Holder: who, Order: shown.ByKey, Limit: perPage})
+	if err != nil {
+		return nil, 1, err
+	}
+	p.Told = true
+	p.Waits, err = c.tables.Waited(ctx, "", who, perPage)
+	return p, 2, err
 }
 
 func (c *Console) key(ctx context.Context, key string) (_ any, statements int, err error) {

@@ -18,7 +18,7 @@ import (
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"key": keytext.Show, "plain": plain, "span": span, "placement": placement, "seconds": seconds,
-	"identity": identity, "note": note, "keylink": keyLink, "full": full, "gone": gone,
+	"identity": identity, "note": note, "keylink": keyLink, "who": whoLink, "full": full, "gone": gone,
 	"kind": kind, "utc": utc, "stamp": stamp, "reason": reason, "tab": tabOf,
 	"dots": func(n int) string { return strings.Repeat("●", min(n, mostDots)) },
 	"add":  func(a, b int) int { return a + b },
@@ -110,6 +110,11 @@ func placement(n int) string {
 }
 
 func keyLink(key string) string { return view{page: pageKey, key: key}.link() }
+
+// whoLink leads to what an identity holds and waits for.
+func whoLink(identity string) string {
+	return view{page: pageProcess, order: shown.ByKey, key: identity}.link()
+}
 
 // kind says what a waiter is, and how many calls of it are known of.
 func kind(w shown.Waiter) string {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/shown"
@@ -19,13 +20,14 @@ const (
 	pageCycles  = "cycles"
 	pageRecords = "records"
 	pageKey     = "key"
+	pageProcess = "process"
 	// pageFindings does not refresh itself.
 	pageFindings = "findings"
 )
 
 var titles = map[string]string{
 	pageHeld: "Held keys", pageWaits: "Hot keys", pageCycles: "Cycles", pageRecords: "Forced releases",
-	pageKey: "Key", pageFindings: "Findings",
+	pageKey: "Key", pageProcess: "Process", pageFindings: "Findings",
 }
 
 // perPage is how many rows a page has.
@@ -38,7 +40,7 @@ type view struct {
 	order  shown.Order
 	after  string
 	time   int64
-	key    string
+	key    string // of pageProcess, an identity
 }
 
 // maxText is longer than any key as text.
@@ -52,6 +54,13 @@ func parse(page string, q url.Values) (v view, err error) {
 			return v, fmt.Errorf("%w: %s has %d bytes; no key is so long", lease.ErrInvalidKey, name,
 				len(q.Get(name)))
 		}
+	}
+	if page == pageProcess {
+		v.key, err = keytext.Prefix(q.Get("k"))
+		if err == nil && (len(v.key) > lease.MaxIdentity || !utf8.ValidString(v.key) || strings.Contains(v.key, "\x00")) {
+			err = fmt.Errorf("%w: k is no identity", lease.ErrConfig)
+		}
+		return v, err
 	}
 	if page == pageKey {
 		v.key, err = keytext.Read(cmp.Or(q.Get("k"), q.Get("prefix"))) // of the one search field
@@ -131,7 +140,7 @@ func (v view) link() string {
 
 // Events is the address of the view's stream; "" if there is none, or the view could not be read.
 func (v view) Events() string {
-	if titles[v.page] == "" || v.page == pageFindings || v.page == pageKey && v.key == "" {
+	if titles[v.page] == "" || v.page == pageFindings || (v.page == pageKey || v.page == pageProcess) && v.key == "" {
 		return ""
 	}
 	_, query, _ := strings.Cut(v.link(), "?")

@@ -127,4 +127,12 @@ func (b *bed) firstPages(held int, judged bool) {
 		})
 		told("console, by "+order, least, median)
 	}
+	who := "process?k=w"
+	least, median := took(times, func() {
+		who += "w"
+		if code, text := p.gets(who, nil); code != http.StatusOK {
+			b.Errorf("/%s is answered with %d: %s", who, code, text)
+		}
+	})
+	told("console, a process", least, median)
 }

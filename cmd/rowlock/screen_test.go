@@ -40,7 +40,7 @@ func TestTheConsoleFitsAScreen(t *testing.T) {
 	w.does(chromedp.Navigate(w.base() + "key?k=shop/orders/1042"))
 	w.shows("in the queue")
 	w.picture("key", 1200, 1180)
-	for _, page := range []string{"", "waits", "cycles", "records", "key?k=shop/orders/1042"} {
+	for _, page := range []string{"", "waits", "cycles", "records", "key?k=shop/orders/1042", "process?k=web-1/4711/orders"} {
 		w.does(emulation.SetDeviceMetricsOverride(390, 800, 1, false), chromedp.Navigate(w.base()+page))
 		w.is(`document.documentElement.scrollWidth <= 390`)
 		w.is(`document.getElementById("live").scrollWidth <= document.getElementById("live").clientWidth`)

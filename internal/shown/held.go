@@ -27,6 +27,8 @@ const (
 // Held asks for a page of keys that are held.
 type Held struct {
 	Prefix string
+	// Holder is the identity of the holder, or "" for any. It has a page in the order of keys alone.
+	Holder string
 	Order  Order
 	// AfterKey and AfterTime are those of the last row of the page before. AfterTime has no meaning
 	// in the order of keys.
@@ -63,7 +65,8 @@ func (t *Tables) Page(ctx context.Context, h Held) (page []Row, last *Row, err e
 	}
 	for _, r := range all {
 		own := strings.HasPrefix(r.Key, lease.Reserved) && !strings.HasPrefix(h.Prefix, lease.Reserved)
-		if r.Held && !own {
+		// The statement finds all whose identity begins so.
+		if r.Held && !own && (h.Holder == "" || r.Identity() == h.Holder) {
 			page = append(page, r)
 		}
 	}
@@ -91,7 +94,7 @@ func (t *Tables) interval(h Held) []any {
 	if bytes.Compare(after, above) > 0 {
 		above = after
 	}
-	return []any{above, to, h.Limit + 1}
+	return []any{above, to, h.Holder, h.Limit + 1}
 }
 
 func (t *Tables) row(rows *sql.Rows, order Order) (r Row, err error) {

@@ -24,7 +24,8 @@ FROM (@page) AS r
 -- name: by-key
 SELECT *, clock_timestamp() AS now FROM rowlock
 WHERE key > $1 AND key <= $2 AND owner IS NOT NULL AND expires_at > clock_timestamp()
-ORDER BY key LIMIT $3
+  AND ($3 = '' OR strpos(note, $3) = 1)
+ORDER BY key LIMIT $4
 
 -- name: by-age
 -- by-expiry is the same statement by another column.
@@ -43,7 +44,8 @@ SELECT q.key, q.queued, q.processes, coalesce(r.placement, 0) AS placement, r.ow
     THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END, 0) AS age
 FROM (SELECT key, count(rank) AS queued, count(*) - count(rank) AS processes
   FROM rowlock_queue WHERE key > $1 AND key <= $2 AND alive_until > clock_timestamp()
-  GROUP BY key ORDER BY count(*) DESC, key LIMIT $3) AS q
+    AND ($3 = '' OR strpos(note, $3) = 1)
+  GROUP BY key ORDER BY count(*) DESC, key LIMIT $4) AS q
 LEFT JOIN rowlock AS r ON r.key = q.key
 ORDER BY q.queued + q.processes DESC, q.key
 

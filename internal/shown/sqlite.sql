@@ -17,8 +17,8 @@ FROM (@page) AS r
 -- name: by-key
 SELECT t.*, (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AS now FROM rowlock AS t
 WHERE key > ?1 AND key <= ?2 AND owner IS NOT NULL
-  AND expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))
-ORDER BY key LIMIT ?3
+  AND expires_at > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AND instr(note, ?3) = 1
+ORDER BY key LIMIT ?4
 
 -- name: by-age
 -- by-expiry is the same statement by another column.
@@ -36,7 +36,7 @@ SELECT q.key, q.queued, q.processes, coalesce(r.placement, 0) AS placement, r.ow
 FROM (SELECT key, count(rank) AS queued, count(*) - count(rank) AS processes,
     CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now
   FROM rowlock_queue WHERE key > ? AND key <= ?
-    AND alive_until > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))
+    AND alive_until > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AND instr(note, ?) = 1
   GROUP BY key ORDER BY count(*) DESC, key LIMIT ?) AS q
 LEFT JOIN rowlock AS r ON r.key = q.key
 ORDER BY q.queued + q.processes DESC, q.key

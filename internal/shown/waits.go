@@ -25,10 +25,12 @@ type Waited struct {
 	Age            time.Duration
 }
 
-// Waited returns the keys with a prefix for which most wait.
-func (t *Tables) Waited(ctx context.Context, prefix string, limit int) ([]Waited, error) {
+// Waited returns the keys with a prefix for which most wait. A waiter is an identity whose waits
+// alone count, or "".
+func (t *Tables) Waited(ctx context.Context, prefix, waiter string, limit int) ([]Waited, error) {
 	above, last := t.bounds(prefix)
-	return query(ctx, t, "waited", []any{above, last, limit}, func(r *sql.Rows) (w Waited, err error) {
+	note := lease.StoredNote(waiter, "")
+	return query(ctx, t, "waited", []any{above, last, note, limit}, func(r *sql.Rows) (w Waited, err error) {
 		var key, owner []byte
 		var note string
 		var live bool

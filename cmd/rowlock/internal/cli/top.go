@@ -57,7 +57,7 @@ func (p *program) screen(ctx context.Context, prefix string, every time.Duration
 		if s.Held, s.More, err = pageOf(ctx, table, filter); err != nil {
 			return s, err
 		}
-		s.Waited, err = waits.Waited(ctx, prefix, screenful)
+		s.Waited, err = waits.Waited(ctx, prefix, "", screenful)
 		return s, err
 	})
 }

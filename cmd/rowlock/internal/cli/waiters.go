@@ -167,7 +167,7 @@ func (p *program) waitedKeys(ctx context.Context, limit int) error {
 		return err
 	}
 	defer end()
-	found, err := shownOf(t).Waited(ctx, "", limit+1)
+	found, err := shownOf(t).Waited(ctx, "", "", limit+1)
 	if err != nil {
 		return err
 	}
