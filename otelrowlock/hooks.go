@@ -11,22 +11,15 @@ import (
 // Hooks are for rowlock.Config.Hooks of the one client. An application that has hooks of its own
 // keeps them: telemetry.Hooks().Then(own).
 func (t *Telemetry) Hooks() rowlock.Hooks {
+	m := t.made
 	return rowlock.Hooks{
-		Acquired: t.acquired, HolderChanged: t.holderChanged,
-		Expired: t.expired, Releasing: t.releasing, Released: t.released, UnlockFailed: t.unlockFailed, Lost: t.lost,
-		Forced: t.forced, Suspected: t.suspected, Renewed: t.renewed, Evicted: t.evicted,
-		Skewed: t.skewed,
+		Acquired: t.acquired, HolderChanged: t.holderChanged, Releasing: t.releasing, Released: t.released,
+		UnlockFailed: t.unlockFailed, Lost: t.lost, Renewed: t.renewed, Evicted: t.evicted,
+		Expired:   func(ctx context.Context, _ string, _ rowlock.Token, _ *rowlock.HeldError) { m.expired.happened(ctx) },
+		Forced:    func(ctx context.Context, _ lease.Forced) { m.forced.happened(ctx) },
+		Suspected: func(ctx context.Context, _ rowlock.Suspicion) { m.suspected.happened(ctx) },
+		Skewed:    func(ctx context.Context, _ time.Duration) { m.skewed.happened(ctx) },
 	}
-}
-
-func (t *Telemetry) expired(ctx context.Context, _ string, _ rowlock.Token, _ *rowlock.HeldError) {
-	t.made.expired.happened(ctx)
-}
-
-func (t *Telemetry) forced(ctx context.Context, _ lease.Forced) { t.made.forced.happened(ctx) }
-
-func (t *Telemetry) suspected(ctx context.Context, _ rowlock.Suspicion) {
-	t.made.suspected.happened(ctx)
 }
 
 // renewed takes no class: a call renews leases of many keys.
@@ -41,8 +34,6 @@ func (t *Telemetry) evicted(ctx context.Context, _ string, _ int64, err error) {
 	}
 	t.made.evicted.happened(ctx)
 }
-
-func (t *Telemetry) skewed(ctx context.Context, _ time.Duration) { t.made.skewed.happened(ctx) }
 
 // Moved is for paxosbridge.Config.Hooks.
 func (t *Telemetry) Moved(string, int, int64, string) { t.made.moved.happened(context.Background()) }
