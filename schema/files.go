@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -49,6 +50,15 @@ func FS(d dialect.Dialect, sets ...Set) (fs.FS, error) {
 		files[e.Name()] = &fstest.MapFile{Data: []byte(filled), Mode: 0o444}
 	}
 	return files, nil
+}
+
+// open returns the dialect behind d. It refuses, before anything is sent, names under which the
+// tables could not be made.
+func open(d dialect.Dialect) (*sqlstore.Dialect, error) {
+	if isnil.Value(d) {
+		return nil, fmt.Errorf("%w: no dialect", lease.ErrConfig)
+	}
+	return sqlstore.Of(d), sqlstore.Of(d).CheckNames()
 }
 
 // setOf reads the name of a file: 00033_once.sql has the tables of once for version 3, and comes
