@@ -51,12 +51,8 @@ func (d swap) isConflict(err error) bool {
 }
 
 func (d swap) extend(ctx context.Context, s *conn.Session, reqs []lease.RenewRequest) error {
-	_, err := s.Exec(ctx, d.Text("cas-renew"), list(reqs))
+	_, err := s.Exec(ctx, d.Text("cas-renew"), sqlstore.RenewList(reqs, conn.Micros))
 	return err
-}
-
-func list(reqs []lease.RenewRequest) string {
-	return sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return conn.Micros(r.TTL) })
 }
 
 // extendTogether extends those at these places in one statement, or one by one if one of them is
@@ -122,7 +118,8 @@ func (d swap) outcomes(
 	ctx context.Context, s *conn.Session, reqs []lease.RenewRequest, tried []error, sent time.Time,
 ) ([]lease.Renewed, error) {
 	out := make([]lease.Renewed, len(reqs))
-	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list(reqs)}, func(row conn.Columns) error {
+	list := sqlstore.RenewList(reqs, conn.Micros)
+	err := s.Query(ctx, d.Text("cas-renew-look"), []any{list}, func(row conn.Columns) error {
 		var n int
 		var remaining, clock int64
 		if err := row.Scan(&n, &remaining, &clock); err != nil && !conn.IsBad(err) {

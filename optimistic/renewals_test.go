@@ -18,8 +18,7 @@ func TestEachRenewalDecidesForItself(t *testing.T) {
 			t.Skip("it renews by the statements of package table")
 		}
 		had := lease.Lease{Key: "k", Owner: holder, Token: 5}
-		list := sqlstore.RenewList([]lease.RenewRequest{{Lease: had, TTL: time.Hour}},
-			func(r lease.RenewRequest) int64 { return conn.Micros(r.TTL) })
+		list := sqlstore.RenewList([]lease.RenewRequest{{Lease: had, TTL: time.Hour}}, conn.Micros)
 		on := session(t, e)
 		const past = "expires_at = {now} - {second}"
 		for set, want := range map[string]struct{ renewed, found int64 }{

@@ -3,6 +3,7 @@ package mysql
 import (
 	"sync/atomic"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -18,7 +19,7 @@ type database struct {
 
 // Rows encodes leases and their times as JSON.
 func (d *database) Rows(items []lease.RenewRequest) []any {
-	return []any{sqlstore.RenewList(items, ttlOf)}
+	return []any{sqlstore.RenewList(items, conn.Micros)}
 }
 
 // List encodes keys as JSON.

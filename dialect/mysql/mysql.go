@@ -22,7 +22,7 @@ func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opt
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
 	d := &database{Base: sqlstore.Base{
 		Sections: text, Note: sqlstore.AsBytes, TTL: conn.Micros,
-		Waiters: waiters,
+		Waiters: sqlstore.WaiterList,
 	}, settings: s}
 	return d, sqlstore.Features{
 		Statements: sqlstore.Statements{

@@ -10,8 +10,6 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-func waiters(waiters []lease.Lease) []any { return []any{sqlstore.WaiterList(waiters)} }
-
 // Join renews heartbeats in one statement, and inserts in another the tickets that had none.
 func (d *database) Join(ctx context.Context, s *conn.Session, tickets []lease.Ticket) error {
 	list := sqlstore.TicketList(tickets)

@@ -16,7 +16,7 @@ import (
 func (d *database) Renew(ctx context.Context, s *conn.Session, reqs []lease.RenewRequest) (
 	[]lease.Renewed, error,
 ) {
-	res, err := s.Exec(ctx, d.Text("renew"), sqlstore.RenewList(reqs, ttlOf))
+	res, err := s.Exec(ctx, d.Text("renew"), sqlstore.RenewList(reqs, conn.Micros))
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +33,6 @@ func (d *database) Renew(ctx context.Context, s *conn.Session, reqs []lease.Rene
 	}
 	return out, nil
 }
-
-func ttlOf(r lease.RenewRequest) int64 { return conn.Micros(r.TTL) }
 
 // counted returns how many rows were extended, and the server's clock if there were any.
 func counted(res sql.Result) (rows, clock int64, err error) {
@@ -64,7 +62,7 @@ func (d *database) sort(
 	ctx context.Context, s *conn.Session, reqs []lease.RenewRequest, clock int64,
 	out []lease.Renewed,
 ) error {
-	list := sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return clock + ttlOf(r) })
+	list := sqlstore.RenewList(reqs, func(ttl time.Duration) int64 { return clock + conn.Micros(ttl) })
 	locked, all := make([]bool, len(reqs)), 0
 	err := s.Query(ctx, d.Text("renew-lock"), []any{list}, func(row conn.Columns) error {
 		var n, remaining, clock int64

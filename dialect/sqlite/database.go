@@ -18,8 +18,7 @@ type database struct {
 
 // Rows encodes leases and their times as JSON.
 func (d *database) Rows(items []lease.RenewRequest) []any {
-	micros := func(r lease.RenewRequest) int64 { return conn.Micros(r.TTL) }
-	return []any{sqlstore.RenewList(items, micros)}
+	return []any{sqlstore.RenewList(items, conn.Micros)}
 }
 
 // List encodes keys as JSON.

@@ -10,8 +10,6 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-func waiters(waiters []lease.Lease) []any { return []any{sqlstore.WaiterList(waiters)} }
-
 // Join writes tickets, or renews their heartbeat, in one statement.
 func (d *database) Join(ctx context.Context, s *conn.Session, tickets []lease.Ticket) error {
 	_, err := s.Exec(ctx, d.Text("queue-join"), sqlstore.TicketList(tickets))

@@ -15,7 +15,7 @@ func (d *database) Renew(ctx context.Context, s *conn.Session, reqs []lease.Rene
 	[]lease.Renewed, error,
 ) {
 	b := batch{
-		list: sqlstore.RenewList(reqs, func(r lease.RenewRequest) int64 { return millis(r.TTL) }),
+		list: sqlstore.RenewList(reqs, millis),
 		out:  make([]lease.Renewed, len(reqs)), at: make(map[lease.Lease]int, len(reqs)),
 	}
 	for i, r := range reqs {

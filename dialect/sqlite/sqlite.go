@@ -27,7 +27,7 @@ func New(opts ...dialect.Option) dialect.Dialect { return sqlstore.New(room, opt
 func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlstore.Features) {
 	d := &database{sqlstore.Base{
 		Sections: text, Note: sqlstore.AsText, TTL: millis,
-		Waiters: waiters,
+		Waiters: sqlstore.WaiterList,
 	}, s}
 	return d, sqlstore.Features{
 		// A file has one write lock, and connections that wait for it sleep and poll.

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"encoding/hex"
 	"strconv"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
@@ -21,16 +22,16 @@ func HexList(keys []string) string {
 	return endList(b)
 }
 
-// RenewList encodes renewals as a JSON array of {k, o, t, d}: key, owner, token, and what unit
-// returns, such as the ttl in the database's unit.
-func RenewList(reqs []lease.RenewRequest, unit func(lease.RenewRequest) int64) string {
+// RenewList encodes renewals as a JSON array of {k, o, t, d}: key, owner, token, and the ttl
+// as unit has it.
+func RenewList(reqs []lease.RenewRequest, unit func(ttl time.Duration) int64) string {
 	b := startList(len(reqs), 120)
 	for i := range reqs {
 		r := &reqs[i]
 		b = appendHex(append(b, `{"k":"`...), r.Key)
 		b = hex.AppendEncode(append(b, `","o":"`...), r.Owner[:])
 		b = strconv.AppendInt(append(b, `","t":`...), int64(r.Token), 10)
-		b = strconv.AppendInt(append(b, `,"d":`...), unit(*r), 10)
+		b = strconv.AppendInt(append(b, `,"d":`...), unit(r.TTL), 10)
 		b = append(b, `},`...)
 	}
 	return endList(b)

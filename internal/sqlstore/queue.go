@@ -42,15 +42,15 @@ func TicketList(tickets []lease.Ticket) string {
 	return endList(b)
 }
 
-// WaiterList encodes keys and waiters as a JSON array of {k, o}.
-func WaiterList(waiters []lease.Lease) string {
+// WaiterList encodes keys and waiters as a JSON array of {k, o}, which is the one parameter.
+func WaiterList(waiters []lease.Lease) []any {
 	b := startList(len(waiters), 100)
 	for i := range waiters {
 		b = appendHex(append(b, `{"k":"`...), waiters[i].Key)
 		b = hex.AppendEncode(append(b, `","o":"`...), waiters[i].Owner[:])
 		b = append(b, `"},`...)
 	}
-	return endList(b)
+	return []any{endList(b)}
 }
 
 // places runs the places section, which returns a row for each of n waiters: its number from 1 on,
