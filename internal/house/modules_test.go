@@ -84,6 +84,29 @@ func TestGoWorkUsesEveryModule(t *testing.T) {
 	}
 }
 
+// A module that requires an older version than another of go.work is tested with that one's, and
+// not with what its users get. And what both need is built twice, once for each.
+func TestModulesRequireWhatTheyAreTestedWith(t *testing.T) {
+	t.Chdir(root)
+	out, err := exec.Command("go", "list", "-m", "-e", "-f", "{{.Path}} {{.Version}}", "all").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	selected := make(map[string]string)
+	for line := range strings.Lines(string(out)) {
+		path, version, _ := strings.Cut(strings.TrimSpace(line), " ")
+		selected[path] = version
+	}
+	for _, dir := range inWork(t) {
+		for path, version := range requirements(t, filepath.Join(dir, "go.mod")) {
+			if tested := selected[path]; tested != "" && version != tested {
+				t.Errorf("%s requires %s %s and is tested with %s: go -C %s get %s@%s",
+					dir, path, version, tested, dir, path, tested)
+			}
+		}
+	}
+}
+
 // older are versions of frameworks that an application may have for reasons of its own.
 var older = map[string]string{
 	"github.com/prometheus/client_golang": "v1.20.5",
