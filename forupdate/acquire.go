@@ -101,7 +101,7 @@ func (s *Store) found(
 	ctx context.Context, rec lease.Record, r lease.AcquireRequest,
 ) (a lease.Acquired, done bool, err error) {
 	if rec.Owner != r.Owner {
-		return refused(rec), true, nil
+		return lease.Acquired{Holder: lease.Holder{Note: rec.Note, Remaining: max(0, rec.Remaining)}}, true, nil
 	}
 	if err := conn.CheckToken(true, rec.Token); err != nil {
 		return lease.Acquired{Err: err}, true, nil
@@ -119,10 +119,6 @@ func (s *Store) found(
 		return lease.Acquired{Locked: true}, true, nil
 	}
 	return a, false, nil
-}
-
-func refused(rec lease.Record) lease.Acquired {
-	return lease.Acquired{Holder: lease.Holder{Note: rec.Note, Remaining: max(0, rec.Remaining)}}
 }
 
 // attempt asks for the key once. done is false if the key has no holder but its row is locked.

@@ -106,10 +106,6 @@ type conns struct {
 // all.
 const standby = 4
 
-func newConns(db DB, d *sqlstore.Dialect, most int) *conns {
-	return &conns{db: db, d: d, most: most, freed: make(chan struct{})}
-}
-
 // enter waits while other calls only make attempts, and returns errFull if all connections hold a
 // lock.
 func (p *conns) enter(ctx context.Context) error {

@@ -102,7 +102,8 @@ func NewContext(ctx context.Context, db DB, d dialect.Dialect, opts ...Option) (
 	}
 	of = rows.Dialect()
 	s := &Store{
-		asRows: rows, rows: rows, keys: keyRows{rows, of}, conns: newConns(db, of, o.connections),
+		asRows: rows, rows: rows, keys: keyRows{rows, of},
+		conns: &conns{db: db, d: of, most: o.connections, freed: make(chan struct{})},
 		holds: make(map[string]*hold),
 		done:  make(chan struct{}), look: o.look, hurried: make(chan struct{}, 1),
 	}

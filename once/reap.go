@@ -60,7 +60,7 @@ func (o *Once) batch(ctx context.Context, s *conn.Session, batch int) (int64, er
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	for pauses, try := retry.Pauses(), 1; ; try++ {
-		n, err := sweepRows(ctx, s, o.d, batch)
+		n, err := s.Change(ctx, o.d.Text("once-sweep"), batch) // leaves what is locked
 		if err == nil {
 			return n, nil
 		}

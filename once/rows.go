@@ -43,8 +43,3 @@ func confirmRow(ctx context.Context, tx lease.Runner, d sqlstore.Texts, c sqlsto
 	n, err := tx.Exec(ctx, d.Text("once-confirm"), c.ID())
 	return n > 0, err
 }
-
-// sweepRows removes up to batch expired rows that no transaction has locked.
-func sweepRows(ctx context.Context, s *conn.Session, d sqlstore.Texts, batch int) (int64, error) {
-	return s.Change(ctx, d.Text("once-sweep"), batch)
-}

@@ -85,10 +85,7 @@ type listing struct {
 func list(f lease.Filter) func(ctx context.Context, m *member) ([]listing, error) {
 	return func(ctx context.Context, m *member) ([]listing, error) {
 		rows, err := m.store.Inspect(ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		return []listing{{rows: rows}}, nil
+		return []listing{{rows: rows}}, err
 	}
 }
 
