@@ -40,7 +40,7 @@ func FuzzTextOfAnybody(f *testing.F) {
 		defer func() { _ = l.Unlock(t.Context()) }()
 		own := url.Values{"k": {keytext.Show(key)}, "prefix": {keytext.Show(key)}}.Encode()
 		for _, q := range []string{own, query} {
-			for _, path := range []string{"/", "/key", "/waits", "/records"} {
+			for _, path := range []string{"/", "/key", "/process", "/waits", "/records"} {
 				r := httptest.NewRequest(http.MethodGet, "/", nil)
 				r.URL = &url.URL{Path: path, RawQuery: q}
 				send(t, r, header)

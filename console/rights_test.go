@@ -80,7 +80,7 @@ func TestTheTablesOfALockAreEnough(t *testing.T) {
 			}
 			b := newBed(t, e, nil)
 			b.lock("k")
-			for _, path := range []string{"", "?sort=age", "?sort=expiry", "waits", "cycles", "records"} {
+			for _, path := range []string{"", "?sort=age", "?sort=expiry", "waits", "cycles", "records", "process?k=x"} {
 				b.wants(path)
 			}
 			b.wants("key?k=k", "held")

@@ -14,6 +14,7 @@ var ofHolders = []situation{
 		{"show k", "state    held|web-1/4711/orders|unless renewed", "free|expired|locked", ""},
 		{"console", "web-1/4711/orders", "(free)|expired|corrupt", ""},
 		{"console key?k=k", "<dd>held</dd>|web-1/4711/orders", "free|expired", ""},
+		{"console process?k=web-1/4711/orders", "Holds: 1 key|>k<|Waits for no key", "Holds no", ""},
 		{"doctor", "", "have run out", ""},
 		{"metrics", "rowlock_lock_held 1|rowlock_call_waiting 0|rowlock_lock_released_total 0", "", ""},
 	}, noWaiter, noCycle)},
@@ -42,7 +43,7 @@ var ofHolders = []situation{
 		{"ls", "no such keys", "cron-1", ""},
 		{"show k", "ago: free for the next caller", "held|locked", servers},
 		{"console", "No key is held", "cron-1", ""},
-		{"doctor", "or had unlocked them before their MinHold was over", "", ""},
+		{"doctor", "", "have run out", ""},
 	}, noWaiter, noCycle)},
 	{"readers share the key", (*stage).shared, "", join([]saying{
 		{"ls", "+1", "(free)|(expired)", ""},

@@ -8,6 +8,8 @@ var ofWaits = []situation{
 		{"waiters k", "1  queue    web-3|-  process  web-2", "no waiters|web-1", ""},
 		{"console waits", ">k<|web-1/4711/orders", "(free)|No key", ""},
 		{"console key?k=k", "web-2|web-3|in the queue|process, in no order", "No waiters", ""},
+		{"console process?k=web-2", "Holds no key|>k<|in no order|>web-1/4711/orders<", "Waits for no", ""},
+		{"console process?k=web-3", "Holds no key|>k<|>web-1/4711/orders<", "Waits for no|in no order", ""},
 		{"metrics", "rowlock_lock_held 1|rowlock_call_deadlocked_total 0", "", ""},
 	}, noCycle)},
 	{"a writer waits for readers", (*stage).writerWaits, "", join([]saying{
