@@ -38,7 +38,7 @@ SELECT q.`key`, q.queued, q.processes, COALESCE(r.placement, 0) AS placement, r.
   COALESCE(TIMESTAMPDIFF(MICROSECOND, r.acquired_at, UTC_TIMESTAMP(6)), 0) AS age
 FROM (SELECT `key`, count(`rank`) AS queued, count(*) - count(`rank`) AS processes
   FROM rowlock_queue WHERE `key` > ? AND `key` <= ? AND alive_until > UTC_TIMESTAMP(6)
-    AND LOCATE(?, note) = 1
+    AND LOCATE(?, REPLACE(note, _ascii X'0B', _ascii X'09')) = 1
   GROUP BY `key` ORDER BY count(*) DESC, `key` LIMIT ?) AS q
 LEFT JOIN rowlock AS r ON r.`key` = q.`key`
 ORDER BY q.queued + q.processes DESC, q.`key`

@@ -44,7 +44,7 @@ SELECT q.key, q.queued, q.processes, coalesce(r.placement, 0) AS placement, r.ow
     THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END, 0) AS age
 FROM (SELECT key, count(rank) AS queued, count(*) - count(rank) AS processes
   FROM rowlock_queue WHERE key > $1 AND key <= $2 AND alive_until > clock_timestamp()
-    AND ($3 = '' OR strpos(note, $3) = 1)
+    AND ($3 = '' OR strpos(translate(note, chr(11), chr(9)), $3) = 1)
   GROUP BY key ORDER BY count(*) DESC, key LIMIT $4) AS q
 LEFT JOIN rowlock AS r ON r.key = q.key
 ORDER BY q.queued + q.processes DESC, q.key
