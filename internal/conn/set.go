@@ -165,8 +165,9 @@ func (s *Set[T]) borrow(op *Op[T]) *pinned[T] {
 		p.one[0] = op
 		op.state.Store(running)
 	}
-	// The keeper is to be ready for the next renewal: what acquires may hang by then.
-	if k := s.conns[0]; op.Kind == Renew && k.keeper && k.session == nil && slices.Contains(s.idle, k) {
+	// The keeper is to be ready for the next renewal: what acquires may hang by then. Only of an idle
+	// one may the session be read here.
+	if k := s.conns[0]; op.Kind == Renew && k.keeper && slices.Contains(s.idle, k) && k.session == nil {
 		s.rouse(k)
 	}
 	return p
