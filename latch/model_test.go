@@ -35,6 +35,7 @@ type said struct {
 type latchState struct {
 	generation int64
 	counted    uint8
+	opened     uint64 // a bit for each earlier generation that was open when it was reset
 }
 
 func (s latchState) lacks() int64 { return int64(max(0, modelParties-bits.OnesCount8(s.counted))) }
@@ -42,7 +43,10 @@ func (s latchState) lacks() int64 { return int64(max(0, modelParties-bits.OnesCo
 // after returns the states that the answer to a deed allows.
 func (s latchState) after(d deed, r said) []latchState {
 	now, same := d.generation == s.generation, []latchState{s}
-	with, reset := s, latchState{generation: d.generation + 1}
+	with, reset := s, latchState{generation: d.generation + 1, opened: s.opened}
+	if s.lacks() == 0 {
+		reset.opened |= 1 << s.generation
+	}
 	with.counted |= 1 << d.party
 	switch {
 	case d.verb == "open":
@@ -61,8 +65,8 @@ func (s latchState) after(d deed, r said) []latchState {
 		return only([]latchState{with}, now)
 	case d.verb == "count":
 		return only(same, now && r.number == s.lacks())
-	case d.verb == "await":
-		return only(same, now && s.lacks() == 0)
+	case d.verb == "await": // of what a process has seen open it may say so, also after its reset
+		return only(same, now && s.lacks() == 0 || s.opened&(1<<d.generation) != 0)
 	case d.verb == "reset" && now:
 		return []latchState{reset}
 	}
