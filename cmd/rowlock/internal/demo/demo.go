@@ -60,9 +60,11 @@ type shop struct {
 }
 
 func (s *shop) work(a, b, c, batch *rowlock.Client) error {
-	if _, err := batch.Lock(s.ctx, "export/ledger", rowlock.Note("hangs")); err != nil {
+	hangs, err := batch.Lock(s.ctx, "export/ledger", rowlock.Note("hangs"))
+	if err != nil {
 		return err
 	}
+	defer func() { _ = hangs.Unlock(s.ctx) }() // it is lost by then
 	taken := rowlock.Force{By: "ada@ops", Reason: "hangs since Friday"}
 	if _, err := a.ForceRelease(s.ctx, "export/ledger", taken); err != nil {
 		return err
