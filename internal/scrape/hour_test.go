@@ -145,7 +145,8 @@ func (o *office) hire(i int) {
 		})
 	})
 	e.repeat(ctx, 50*time.Millisecond, func() {
-		l, err := e.locks.TryLock(ctx, "cron", rowlock.MinHold(100*time.Millisecond))
+		// An Unlock that meets the restart leaves the key to its TTL, and an hour is ten seconds here.
+		l, err := e.locks.TryLock(ctx, "cron", rowlock.MinHold(100*time.Millisecond), rowlock.TTL(3*time.Second))
 		if err == nil {
 			o.done[0].Add(1)
 			_ = l.Unlock(context.Background())
