@@ -130,7 +130,7 @@ const (
 	// EventLapsed: the lease of a lock with MinHold has run out. Its holder had unlocked it, or has
 	// died.
 	EventLapsed
-	// EventLost: the watching client's own lock was lost. Others see EventExpired or EventReleased.
+	// EventLost: the watching client's own lock was lost. Others see how its lease has ended.
 	EventLost
 	// EventMoved: the key is locked elsewhere than before; see package paxosbridge.
 	EventMoved

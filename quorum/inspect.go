@@ -85,7 +85,10 @@ type listing struct {
 func list(f lease.Filter) func(ctx context.Context, m *member) ([]listing, error) {
 	return func(ctx context.Context, m *member) ([]listing, error) {
 		rows, err := m.store.Inspect(ctx, f)
-		return []listing{{rows: rows}}, err
+		if err != nil {
+			return nil, err
+		}
+		return []listing{{rows: rows}}, nil
 	}
 }
 

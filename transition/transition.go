@@ -89,6 +89,9 @@ func Start(ctx context.Context, cfg Config) (*Locks, error) {
 	if why := r.refusesNew(cfg.Quiet); why != "" {
 		return nil, fmt.Errorf("%w: New: %s: %s", ErrOrder, why, order)
 	}
+	if r.SinceNew > 0 {
+		return s, nil // recorded, as was read just now
+	}
 	return s, s.notices.record(ctx, notice.New)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -174,17 +175,24 @@ func TestTheKeyWithTheMostWaitersIsListedFirst(t *testing.T) {
 	})
 }
 
+// watches starts a watch, and returns what it prints.
+func (b *bed) watches() (*exec.Cmd, io.Reader) {
+	b.Helper()
+	cmd := b.command("watch", "--every", "50ms")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return cmd, out
+}
+
 func TestWatchPrintsWhatHappens(t *testing.T) {
 	each(t, func(b *bed) {
 		b.holds("a")
-		cmd := b.command("watch", "--every", "50ms")
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
+		cmd, out := b.watches()
 		lines := bufio.NewScanner(out)
 		wants := func(want string) {
 			b.Helper()
@@ -223,14 +231,7 @@ func TestWatchWaitsForNoTransaction(t *testing.T) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		cmd := b.command("watch", "--every", "50ms")
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
+		cmd, out := b.watches()
 		if text, err := bufio.NewReader(out).ReadString('\n'); !strings.Contains(text, "granted   a  token") {
 			b.Errorf("watch prints %q: %v", text, err)
 		}
@@ -253,14 +254,7 @@ func TestWatchPrintsABadRowOnce(t *testing.T) {
 	each(t, func(b *bed) {
 		b.holds("a", "b")
 		b.Exec(b.T, noTimes[b.Driver], []byte("b"))
-		cmd := b.command("watch", "--every", "50ms")
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			b.Fatal(err)
-		}
+		cmd, out := b.watches()
 		lines, bad := bufio.NewScanner(out), 0
 		for n := 'c'; n < 'h' && lines.Scan(); {
 			switch text := lines.Text(); {

@@ -38,14 +38,14 @@ func Main(m *testing.M, work func(ctx context.Context, w *Worker) error, folders
 		}
 		os.Exit(code)
 	}
-	in := bufio.NewScanner(os.Stdin)
-	err := serve(what, in, work)
-	for Passes(err) {
-		err = serve(what, in, work)
-	}
-	if err != nil {
-		fmt.Println("worker: failed", err)
-		os.Exit(1)
+	for in := bufio.NewScanner(os.Stdin); ; {
+		switch err := serve(what, in, work); {
+		case err == nil:
+			return
+		case !Passes(err):
+			fmt.Println("worker: failed", err)
+			os.Exit(1)
+		}
 	}
 }
 

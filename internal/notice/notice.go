@@ -1,6 +1,6 @@
-// Package notice is the form of what package transition keeps in the lock table, and the doctor reads.
-// A notice is a lease that no process renews or releases: it outlives all processes, as a row that the
-// reaper removes an hour after its end would not.
+// Package notice is the form of what package transition keeps in the lock table, and the doctor
+// reads. A notice is a lease that no process renews or releases: it outlives all processes, as a
+// row that the reaper removes an hour after its end would not.
 package notice
 
 import (
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What a notice says of a transition: when the first process began with Both, or with New, and when an
-// old process was last seen.
+// What a notice says of a transition: when the first process began with Both, or with New, and when
+// an old process was last seen.
 const (
 	Both = "since both"
 	New  = "since new"

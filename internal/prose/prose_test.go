@@ -102,6 +102,7 @@ var clean = []string{
 	"internal/memcluster",
 	"internal/movetest",
 	"internal/mutants",
+	"internal/notice",
 	"internal/observe",
 	"internal/oneline",
 	"internal/picture",

@@ -36,7 +36,8 @@ SELECT q.key, q.queued, q.processes, coalesce(r.placement, 0) AS placement, r.ow
 FROM (SELECT key, count(rank) AS queued, count(*) - count(rank) AS processes,
     CAST(unixepoch('subsec') * 1000 AS INTEGER) AS now
   FROM rowlock_queue WHERE key > ? AND key <= ?
-    AND alive_until > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER)) AND instr(replace(note, char(11), char(9)), ?) = 1
+    AND alive_until > (SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER))
+    AND instr(replace(note, char(11), char(9)), ?) = 1
   GROUP BY key ORDER BY count(*) DESC, key LIMIT ?) AS q
 LEFT JOIN rowlock AS r ON r.key = q.key
 ORDER BY q.queued + q.processes DESC, q.key

@@ -22,7 +22,8 @@ func (p *program) waiters() *cobra.Command {
 		Use:   "waiters [KEY]",
 		Short: "List which keys are waited for, or who waits for one",
 		Long: long(`
-Without KEY: the keys that are waited for, those with the most waiters first. With KEY: who waits for it, and in which order.
+Without KEY: the keys that are waited for, those with the most waiters first. With KEY: who waits for
+it, and in which order.
 
 KIND is queue for a waiter of a fair client, at its position. process is all else that waits by one
 name, and counts for up to 10 s after its last call. TIME is for how long the oldest call has waited,

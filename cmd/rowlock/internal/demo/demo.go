@@ -14,6 +14,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/election"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -105,7 +106,7 @@ func take(ctx context.Context, c *rowlock.Client, d time.Duration, note string, 
 		return nil
 	}
 	return c.Do(ctx, keys[0], func(ctx context.Context, _ *rowlock.Lock) error {
-		pause(ctx, d)
+		retry.Sleep(ctx, d)
 		return take(ctx, c, d, note, keys[1:])
 	}, rowlock.Note(note))
 }
@@ -115,14 +116,7 @@ func (s *shop) repeat(f func() error) {
 	s.calls.Go(func() {
 		for s.ctx.Err() == nil {
 			_ = f()
-			pause(s.ctx, time.Second)
+			retry.Sleep(s.ctx, time.Second)
 		}
 	})
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }
