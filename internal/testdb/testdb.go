@@ -157,23 +157,38 @@ func Each(t *testing.T, f func(t *testing.T, e *Env)) {
 	EachOf(t, Kinds, f)
 }
 
-// EachOf is Each on some kinds of database. MariaDB and MySQL have the same Go code: a run under the
-// race detector draws one of them for each test, and `make conformance` runs both.
+// EachOf is Each on some kinds of database, as Drawn draws them.
 func EachOf(t *testing.T, kinds []Kind, f func(t *testing.T, e *Env)) {
 	t.Helper()
-	spared := ""
-	if race.Enabled && !Whole() && has(kinds, "mariadb") && has(kinds, "mysql") {
-		spared = []string{"mariadb", "mysql"}[rand.IntN(2)]
-	}
-	for _, k := range kinds {
-		if k.Name == spared {
-			continue
-		}
+	for _, k := range Drawn(t, kinds) {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			f(t, k.Open(t))
 		})
 	}
+}
+
+// Drawn returns kinds without the one that is Spared, if MariaDB and MySQL are among them.
+func Drawn(tb testing.TB, kinds []Kind) []Kind {
+	tb.Helper()
+	if !has(kinds, "mariadb") || !has(kinds, "mysql") {
+		return kinds
+	}
+	spared := Spared(tb)
+	return slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool { return k.Name == spared })
+}
+
+// Spared draws the name of MariaDB or MySQL, which have the same Go code, for a test that would run
+// on both: a run under the race detector, and the explorations of make test, leave it out.
+// `make conformance` runs both, and so does a single package without the detector: "".
+func Spared(tb testing.TB) string {
+	tb.Helper()
+	if draws := race.Enabled || os.Getenv("ROWLOCK_TEST_DRAW") != ""; !draws || Whole() {
+		return ""
+	}
+	spared := []string{"mariadb", "mysql"}[rand.IntN(2)]
+	tb.Logf("left out: %s, which ROWLOCK_TEST_WHOLE=1 runs too", spared)
+	return spared
 }
 
 func has(kinds []Kind, name string) bool {
@@ -184,7 +199,7 @@ func has(kinds []Kind, name string) bool {
 // breaks what all of them use.
 func InTurn(t *testing.T, f func(t *testing.T, e *Env)) {
 	t.Helper()
-	for _, k := range Kinds {
+	for _, k := range Drawn(t, Kinds) {
 		t.Run(k.Name, func(t *testing.T) { f(t, k.Open(t)) })
 	}
 }

@@ -36,10 +36,10 @@ var starts = map[string]func(t *testing.T, k testdb.Kind, made ...string) *priva
 	"postgres": startPostgres, "mariadb": startInnoDB, "mysql": startInnoDB,
 }
 
-// eachPrivate has a server for each product, made with options.
+// eachPrivate has a server for each product that is drawn, made with options.
 func eachPrivate(t *testing.T, made map[string][]string, f func(t *testing.T, p *private)) {
 	t.Helper()
-	for _, k := range testdb.Servers {
+	for _, k := range testdb.Drawn(t, testdb.Servers) {
 		t.Run(k.Name, func(t *testing.T) {
 			k.DSN(t) // skips
 			t.Parallel()

@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 // The race detector watches them on one database: their Go code is the same on all.
 func TestConformanceOfInserts(t *testing.T) {
 	t.Parallel()
-	kinds := testdb.Kinds
+	kinds := testdb.Drawn(t, testdb.Kinds)
 	if race.Enabled && !testdb.Whole() {
 		kinds = kinds[1:2]
 	}
