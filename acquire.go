@@ -310,18 +310,17 @@ func (c *Client) elect(key, note string) reaper.Elect {
 
 // newHold makes a hold of grant i.
 func newHold(ctx context.Context, k *keeper, g queue.Grants, i int, r *request) *hold {
-	h := &hold{k: k, asked: g.Sent.Sub(k.began), state: state{handles: 1}}
+	h := &hold{k: k, asked: g.Sent.Sub(k.began), space: r.space, extras: &noExtras}
+	h.handles = 1
 	if k.cfg.Hooks.Acquired != nil {
 		h.endHook = new(func())
 	}
 	answer := &g.Each[i].Answer
-	h.terms = terms{
-		space: r.space, note: r.Want.Note, uncertain: answer.Unknown, slot: r.Within != nil,
-		extras: &noExtras,
-	}
-	if h.slot || k.cfg.Debug || r.minHold > 0 || r.maxIdle > 0 {
+	slot, traced := r.Within != nil, k.trace != nil || k.cfg.Debug
+	if slot || traced || answer.Unknown || r.minHold > 0 || r.maxIdle > 0 {
 		h.extras = &extras{
-			minHold: r.minHold, late: time.Since(g.Sent), maxIdle: r.maxIdle, slotOf: answer.Generation,
+			minHold: r.minHold, late: time.Since(g.Sent), maxIdle: r.maxIdle, note: r.Want.Note,
+			slotOf: answer.Generation, slot: slot, uncertain: answer.Unknown,
 		}
 	}
 	if k.cfg.Debug {
@@ -330,8 +329,8 @@ func newHold(ctx context.Context, k *keeper, g queue.Grants, i int, r *request) 
 	}
 	h.ctx.chain = chain{Context: ctx, held: h, up: chainOf(ctx)}
 	h.lease = watchdog.Held{
-		Lease: g.Lease(i), TTL: r.Want.TTL, Margin: r.margin, Every: r.every, End: h.ended,
-		Context: &h.ctx, Quiet: r.Want.Quiet,
+		Lease: g.Lease(i), TTL: r.Want.TTL, Margin: r.margin, Every: r.every,
+		Holder: h, Quiet: r.Want.Quiet,
 	}
 	if r.maxHold > 0 {
 		h.lease.Until = g.Sent.Add(r.maxHold)

@@ -44,8 +44,10 @@ func (h *hold) cut(cause error) {
 	}
 }
 
-// ended is called by the watchdog when the lease is over.
-func (h *hold) ended(cause error) {
+// Context and End are called by the watchdog, End when the lease is over.
+func (h *hold) Context() context.Context { return &h.ctx }
+
+func (h *hold) End(cause error) {
 	if errors.Is(cause, ErrUnlocked) {
 		h.k.queue.Wake(h.lease.Key) // the row is free, or another owner's
 		h.left()
@@ -116,7 +118,7 @@ func (h *hold) progress() bool {
 	if !time.Now().Before(h.k.dog.Deadline(&h.lease)) {
 		cause = ErrLost
 	}
-	h.ended(cause)
+	h.End(cause)
 	return false
 }
 

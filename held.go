@@ -32,17 +32,9 @@ type hold struct {
 	lease watchdog.Held
 	ctx   ownCtx
 	asked time.Duration // after the keeper began: a time.Time would make every lock larger
-	terms
-	state
-}
-
-// terms are those on which a key was granted.
-type terms struct {
-	space     *tenant.Space
-	note      string // as it is stored
-	uncertain bool   // a copy of the granting request may still be under way at the server
-	slot      bool   // of a limit
+	space *tenant.Space
 	*extras
+	state
 }
 
 // extras are what few locks have, and are not made for the others.
@@ -50,8 +42,11 @@ type extras struct {
 	// minHold counts from the grant, which may have come just before the answer: late after since.
 	minHold, late time.Duration
 	maxIdle       time.Duration
-	slotOf        int64     // the generation of its limit, or 0
+	note          string    // as it is stored, with Config.Trace
 	taken         []uintptr // the calls that took it, with Config.Debug
+	slotOf        int64     // the generation of its limit, or 0
+	slot          bool      // of a limit
+	uncertain     bool      // a copy of the granting request may still be under way at the server
 }
 
 var noExtras extras // of the others; it is not changed

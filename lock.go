@@ -235,7 +235,7 @@ func (l *Lock) verdict(err error) error {
 		return err
 	}
 	l.h.k.dog.Drop(&l.h.lease)
-	l.h.ended(ErrLost)
+	l.h.End(ErrLost)
 	return fmt.Errorf("%w (%w)", err, ErrLost)
 }
 

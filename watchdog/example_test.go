@@ -1,6 +1,7 @@
 package watchdog_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,15 @@ import (
 	"github.com/rowlockdb/rowlock/memstore"
 	"github.com/rowlockdb/rowlock/watchdog"
 )
+
+// holder has functions for what a program does when its lease is over.
+type holder struct {
+	end func(cause error)
+	ctx context.Context
+}
+
+func (h holder) End(cause error)          { h.end(cause) }
+func (h holder) Context() context.Context { return cmp.Or(h.ctx, context.Background()) }
 
 // A Watchdog keeps the leases of any store, without a client: it renews them, and says when one is
 // lost.
@@ -26,7 +36,7 @@ func Example() {
 		TTL:    300 * time.Millisecond,
 		Margin: 100 * time.Millisecond,
 		Every:  50 * time.Millisecond,
-		End:    func(cause error) { ended <- cause },
+		Holder: holder{end: func(cause error) { ended <- cause }},
 	}
 	sent := time.Now() // before the request: a slow answer must not stretch the lease
 	got, err := store.Acquire(ctx, []lease.AcquireRequest{

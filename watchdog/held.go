@@ -21,15 +21,8 @@ type Held struct {
 	Every time.Duration
 	// Until is when to stop renewing and end the lease with lease.ErrMaxHold. The zero time means
 	// never.
-	Until time.Time
-	// End is called once, without a mutex held, when the lease is over: with lease.ErrLost, with
-	// lease.ErrMaxHold, with lease.ErrIdle (see Watchdog.MaxIdle) or, after Leaving, with
-	// lease.ErrUnlocked. It must end the holder's context and return at once, because the ends of
-	// other leases wait for it: what blocks, as a log may, is another goroutine's.
-	End func(cause error)
-	// Context is given to Config.Failed and Config.Renewed if they are about this lease alone. May
-	// be nil.
-	Context context.Context
+	Until  time.Time
+	Holder Holder
 	// Quiet leaves the lease out of Config.Renewed.
 	Quiet bool
 
@@ -42,6 +35,17 @@ type Held struct {
 	fenced   time.Duration // when the holder last fenced; 0 if a renewal found the row unlocked since
 	idle     *idle         // nil: no limit
 	guard    *Held         // is watched in place of this one, which is paused; else nil
+}
+
+// Holder is what embeds the Held: a function would be allocated for each lease.
+type Holder interface {
+	// End is called once, without a mutex held, when the lease is over: with lease.ErrLost, with
+	// lease.ErrMaxHold, with lease.ErrIdle (see Watchdog.MaxIdle) or, after Leaving, with
+	// lease.ErrUnlocked. It must end the holder's context and return at once, because the ends of
+	// other leases wait for it: what blocks, as a log may, is another goroutine's.
+	End(cause error)
+	// Context, not nil, is given to Config.Failed and Config.Renewed if they are about this lease alone.
+	Context() context.Context
 }
 
 // watched reports whether the lease is in a queue.

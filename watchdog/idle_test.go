@@ -72,7 +72,7 @@ func TestLateProgressIsNoProgress(t *testing.T) {
 		defer dog.Stop()
 		keep(t, dog, "stops the watchdog", func(h *watchdog.Held) {
 			h.Until = time.Now().Add(500 * time.Millisecond)
-			h.End = func(error) { time.Sleep(2 * time.Second) }
+			h.Holder = holder{end: func(error) { time.Sleep(2 * time.Second) }}
 		})
 		w := idling(t, dog, "k", time.Second)
 		time.Sleep(time.Second)
@@ -124,7 +124,7 @@ func BenchmarkProgress(b *testing.B) {
 	defer dog.Stop()
 	w := &watchdog.Held{
 		Lease: lease.Lease{Key: "k", Owner: lease.NewOwner(), Token: 1},
-		TTL:   ttl, Margin: margin, End: func(error) {},
+		TTL:   ttl, Margin: margin, Holder: holder{end: func(error) {}},
 	}
 	if err := dog.Keep(w, time.Now()); err != nil {
 		b.Fatal(err)

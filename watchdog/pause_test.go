@@ -18,7 +18,7 @@ func TestALeaseThatEndsWhilePausedIsSharedIfTheStoreSaysSo(t *testing.T) {
 		defer dog.Stop()
 		h := &watchdog.Held{
 			Lease: lease.Lease{Key: "k", Owner: lease.NewOwner(), Token: 1},
-			TTL:   ttl, Margin: margin, Every: every, End: func(error) {},
+			TTL:   ttl, Margin: margin, Every: every, Holder: holder{end: func(error) {}},
 		}
 		if err := dog.Keep(h, time.Now()); err != nil {
 			t.Fatal(err)
@@ -54,7 +54,7 @@ func TestALeaseThatWasPausedIsInNoRenewalTwice(t *testing.T) {
 		due := func(key string) *watchdog.Held {
 			h := &watchdog.Held{
 				Lease: lease.Lease{Key: key, Owner: lease.NewOwner(), Token: 1},
-				TTL:   ttl, Margin: margin, Every: every, End: func(error) {},
+				TTL:   ttl, Margin: margin, Every: every, Holder: holder{end: func(error) {}},
 			}
 			if err := dog.Keep(h, time.Now()); err != nil {
 				t.Fatal(err)

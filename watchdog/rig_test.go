@@ -103,13 +103,13 @@ func newWatch(t *testing.T, key string) *watch {
 	w.Held = watchdog.Held{
 		Lease: lease.Lease{Key: key, Owner: lease.NewOwner(), Token: 1},
 		TTL:   ttl, Margin: margin, Every: every,
-		End: func(cause error) {
+		Holder: holder{end: func(cause error) {
 			select {
 			case w.ended <- ending{cause, time.Since(w.sent)}:
 			default:
 				t.Errorf("%q ended twice, now with %v", key, cause)
 			}
-		},
+		}},
 	}
 	return w
 }

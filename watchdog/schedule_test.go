@@ -128,10 +128,10 @@ func (w *world) grant(key string, l leasing) {
 	b.Held = watchdog.Held{
 		Lease: lease.Lease{Key: key, Owner: req.Owner, Token: answers[0].Token},
 		TTL:   l.ttl, Margin: l.margin, Every: l.every,
-		End: func(error) {
+		Holder: holder{end: func(error) {
 			w.judge(b) // up to this very instant it believed
 			close(b.ended)
-		},
+		}},
 	}
 	if w.dog.Keep(&b.Held, sent) == nil {
 		w.kept <- b

@@ -81,8 +81,11 @@ func TestCallbacksMayCallTheDog(t *testing.T) {
 			Skewed: func(time.Duration) { call("skewed") },
 		})
 		defer dog.Stop()
-		keep(t, dog, "renewed", renewEvery(time.Second), func(h *watchdog.Held) { h.End = func(error) { call("told by the store") } })
-		keep(t, dog, "watched", noRenew, func(h *watchdog.Held) { h.End = func(error) { call("told by the clock") } })
+		told := func(by string) func(*watchdog.Held) {
+			return func(h *watchdog.Held) { h.Holder = holder{end: func(error) { call("told by " + by) }} }
+		}
+		keep(t, dog, "renewed", renewEvery(time.Second), told("the store"))
+		keep(t, dog, "watched", noRenew, told("the clock"))
 		time.Sleep(10 * ttl)
 		synctest.Wait()
 		called := make(map[string]bool)

@@ -48,7 +48,9 @@ func TestRenewalsAreToldOfByTheCall(t *testing.T) {
 			},
 		})
 		defer dog.Stop()
-		in := func(h *watchdog.Held) { h.Context = context.WithValue(t.Context(), name{}, h.Key) }
+		in := func(h *watchdog.Held) {
+			h.Holder = holder{h.Holder.End, context.WithValue(t.Context(), name{}, h.Key)}
+		}
 		keep(t, dog, "of the client", in, func(h *watchdog.Held) { h.Quiet = true })
 		keep(t, dog, "a", in)
 		time.Sleep(every + time.Second)
@@ -86,7 +88,9 @@ func TestFailedRenewalsAreToldOfWithTheContextOfOne(t *testing.T) {
 			},
 		})
 		defer dog.Stop()
-		in := func(h *watchdog.Held) { h.Context = context.WithValue(t.Context(), name{}, h.Key) }
+		in := func(h *watchdog.Held) {
+			h.Holder = holder{h.Holder.End, context.WithValue(t.Context(), name{}, h.Key)}
+		}
 		a := keep(t, dog, "a", in)
 		time.Sleep(every)
 		if got := called(calls); !slices.Equal(got, []told{{leases: 1, in: "a"}}) {

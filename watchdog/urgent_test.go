@@ -28,7 +28,7 @@ func TestAShortLeaseIsRenewedBeforeLongOnesThatHaveTime(t *testing.T) {
 				h := &watchdog.Held{
 					Lease: lease.Lease{Key: fmt.Sprint(ttl, i), Owner: lease.NewOwner(), Token: 1},
 					TTL:   ttl, Margin: ttl / 10, Every: ttl / 3,
-					End: func(error) { lost.Add(1) },
+					Holder: holder{end: func(error) { lost.Add(1) }},
 				}
 				if err := dog.Keep(h, time.Now()); err != nil {
 					t.Fatal(err)
@@ -65,7 +65,7 @@ func TestALeaseThatAJumpOfTheClockMakesUrgentIsRenewedFirst(t *testing.T) {
 		keep := func(key string, ttl, margin, every time.Duration) {
 			h := &watchdog.Held{
 				Lease: lease.Lease{Key: key, Owner: lease.NewOwner(), Token: 1},
-				TTL:   ttl, Margin: margin, Every: every, End: func(error) {},
+				TTL:   ttl, Margin: margin, Every: every, Holder: holder{end: func(error) {}},
 			}
 			if err := dog.Keep(h, began); err != nil {
 				t.Fatal(err)

@@ -25,7 +25,7 @@ type Config struct {
 	// the network while the next passes.
 	Parallel int
 	// Failed is called, without a mutex held, after a renewal of so many leases returned an error.
-	// They are renewed again until their deadlines. ctx is the Context of the lease if there is one
+	// They are renewed again until their deadlines. ctx is the Holder's if there is one lease
 	// only, and otherwise context.Background(). May be nil.
 	Failed func(ctx context.Context, err error, leases int)
 	// Renewed is called, without a mutex held, after a call to the store has extended so many
@@ -198,7 +198,7 @@ func (d *Watchdog) step(now time.Time) time.Duration {
 	wait := d.sleep(now)
 	d.mu.Unlock()
 	for _, e := range ended {
-		e.h.End(e.cause)
+		e.h.Holder.End(e.cause)
 	}
 	if batch != nil {
 		d.wg.Go(func() { d.renew(batch, until) })
@@ -295,7 +295,7 @@ func (d *Watchdog) renew(batch []*Held, until time.Duration) {
 	took := time.Since(sent)
 	ended, late, ahead := d.apply(batch, reqs, sent, answers)
 	for _, e := range ended {
-		e.h.End(e.cause)
+		e.h.Holder.End(e.cause)
 	}
 	for _, l := range late {
 		d.cfg.Late(l.Lease, l.by)
@@ -341,8 +341,8 @@ func (s *some) add(h *Held, err error) {
 
 // context is that of the only lease.
 func (s *some) context() context.Context {
-	if s.n == 1 && s.first.Context != nil {
-		return s.first.Context
+	if s.n == 1 {
+		return s.first.Holder.Context()
 	}
 	return context.Background()
 }
