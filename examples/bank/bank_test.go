@@ -32,7 +32,7 @@ const (
 // Clients send each transfer until they have an answer, to any replica, some of them twice, while
 // one replica after the other is killed and the nights go by.
 func TestNoCentIsLostOrMadeAndNoInterestPaidTwiceHoweverOftenAReplicaIsKilled(t *testing.T) {
-	for _, k := range testdb.Kinds {
+	for _, k := range testdb.Drawn(t, testdb.Kinds) {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			db := program.Fresh(t, k)

@@ -47,7 +47,7 @@ func TestEveryKeyHasOneOrderAndOneAnswerHoweverOftenTheServerIsKilled(t *testing
 			t.Error("on no database was the server killed between a commit and its reply")
 		}
 	})
-	for _, k := range testdb.Kinds {
+	for _, k := range testdb.Drawn(t, testdb.Kinds) {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			s := program.NewServer(t, binary, program.Fresh(t, k))
@@ -259,7 +259,7 @@ func TestOrdersOutliveTheServerWithoutADatabaseBeingNamed(t *testing.T) {
 
 // A deployment starts all servers of a service at once, the first time on an empty database.
 func TestServersThatStartAtOnceAllServe(t *testing.T) {
-	for _, k := range testdb.Kinds {
+	for _, k := range testdb.Drawn(t, testdb.Kinds) {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			source := program.Fresh(t, k)

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { program.Main(m, &binary) }
 var line = regexp.MustCompile(`(?m)^(\S.*?) {2,}(\d+) +(\d+) +\d+ +(█+|✗.*)$`)
 
 func TestNothingIsSoldTwice(t *testing.T) {
-	for _, k := range testdb.Kinds {
+	for _, k := range testdb.Drawn(t, testdb.Kinds) {
 		t.Run(k.Name, func(t *testing.T) {
 			db := program.Fresh(t, k)
 			p := program.New(t, binary, "-db", db, "-items", "100", "-buyers", "300")
@@ -47,7 +47,7 @@ func TestNothingIsSoldTwice(t *testing.T) {
 
 // However many buyers are in the shop when it closes, it says one line, and takes everything away.
 func TestInterrupt(t *testing.T) {
-	for _, k := range testdb.Kinds {
+	for _, k := range testdb.Drawn(t, testdb.Kinds) {
 		t.Run(k.Name, func(t *testing.T) {
 			db := program.Fresh(t, k)
 			p := program.New(t, binary, "-db", db, "-items", "1000000", "-buyers", "1000000")
