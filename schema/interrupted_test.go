@@ -74,6 +74,7 @@ func cutAnywhere(t *testing.T, driver, dsn string, step int, f func(broken *sql.
 		step = 1
 	}
 	first := rand.IntN(step)
+	t.Logf("cut at each %d of the operations, from %d; ROWLOCK_TEST_WHOLE=1 cuts at all", step, 1+first)
 	for i, cut := range []faultdb.Fault{faultdb.FailBeforeSend(), faultdb.LoseReply()} {
 		for n, reached := 1+(first+i)%step, true; reached; n += step {
 			var log faultdb.Log
@@ -119,7 +120,7 @@ func TestDownCutAnywhere(t *testing.T) {
 		driver, dsn := s.fresh(t, s)
 		whole := open(t, driver, dsn)
 		migrate(t, s, whole)
-		cutAnywhere(t, driver, dsn, 2, func(broken *sql.DB, n int) {
+		cutAnywhere(t, driver, dsn, 5, func(broken *sql.DB, n int) {
 			if err := insert(s, whole, []byte("key"), nil, lease.Token(n)); err != nil {
 				t.Fatal(err)
 			}
