@@ -44,7 +44,7 @@ type Holder interface {
 	// lease.ErrUnlocked. It must end the holder's context and return at once, because the ends of
 	// other leases wait for it: what blocks, as a log may, is another goroutine's.
 	End(cause error)
-	// Context, not nil, is given to Config.Failed and Config.Renewed if they are about this lease alone.
+	// Context is given to Config.Failed and Config.Renewed if they tell of one lease. Never nil.
 	Context() context.Context
 }
 
