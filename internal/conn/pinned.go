@@ -48,7 +48,7 @@ func (p *pinned[T]) run(ctx context.Context, ops []*Op[T]) {
 	if p.session == nil {
 		if err := p.connect(ctx, end); err != nil {
 			for _, op := range ops {
-				op.Err = NotSent{Err: err}
+				op.Err = told(ctx, end, NotSent{Err: err})
 			}
 			return
 		}
@@ -72,7 +72,7 @@ func (p *pinned[T]) run(ctx context.Context, ops []*Op[T]) {
 		return
 	}
 	for _, op := range ops {
-		op.Err = s.Ended(op.Err)
+		op.Err = told(ctx, end, s.Ended(op.Err))
 	}
 	s.Unbind()
 	p.set.dropped.add(s)
@@ -110,15 +110,11 @@ func (p *pinned[T]) misled(ops []*Op[T]) {
 }
 
 // connect makes a session. A new connection costs its op a moment. Nothing was sent on it yet, so
-// the outcome of a failure is known. An end that is not the caller's is told as none of a context.
+// the outcome of a failure is known.
 func (p *pinned[T]) connect(ctx context.Context, end time.Time) error {
-	within, cancel := context.WithDeadlineCause(ctx, end, ErrLate)
+	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	err := p.open(within)
-	if callers, _ := ctx.Deadline(); err != nil && context.Cause(within) == ErrLate && !callers.Equal(end) {
-		return ErrLate
-	}
-	return err
+	return p.open(ctx)
 }
 
 func (p *pinned[T]) open(ctx context.Context) error {

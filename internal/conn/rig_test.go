@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 )
 
 // patience bounds every wait for something that is certain to happen.
@@ -122,7 +123,7 @@ func (r *rig) config(conns int) conn.Config[body] {
 	return conn.Config[body]{
 		DB: r.db, Conns: conns, Timeout: patience,
 		Setup:    func(context.Context, *conn.Session) error { r.setups.Add(1); return nil },
-		Together: r.run, Good: func(err error) bool { return !errors.Is(err, errBroken) },
+		Together: r.run, Good: func(err error) bool { return !oneline.Is(err, errBroken, context.DeadlineExceeded) },
 	}
 }
 

@@ -24,9 +24,6 @@ var (
 	// ErrOrphaned is joined with ctx.Err() when the caller left while its op was running. The
 	// op goes on.
 	ErrOrphaned = errors.New("left while running")
-	// ErrLate is joined in place of ctx.Err() when the op's Until has passed.
-	ErrLate = errors.New(
-		"no answer in time: the database or its pool has stopped, is cut off or is overloaded")
 )
 
 // DB is the pool that the connections are taken from.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
+	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // sharedDeadline hands out contexts whose deadline many calls share, because a context and a timer
@@ -18,7 +19,7 @@ type sharedDeadline struct {
 }
 
 // Within returns a context for a call that must end soon but not with ctx, because a lease left
-// behind would keep its key locked until it expires: it ends after seam.Timeout, or up to a quarter
+// behind would keep its key locked until it expires: it ends after adapter.Timeout, or up to a quarter
 // later. Of ctx it has the values alone.
 func (d *sharedDeadline) Within(ctx context.Context) context.Context {
 	d.mu.Lock()
@@ -44,6 +45,17 @@ func (d *sharedDeadline) Stop() {
 type valued struct {
 	context.Context
 	values context.Context
+}
+
+// Deadline tells none: what ends by it would end as by the caller's own.
+func (valued) Deadline() (end time.Time, ok bool) { return end, false }
+
+// Err is no error of package context, for the same reason.
+func (v valued) Err() error {
+	if v.Context.Err() != nil {
+		return conn.ErrLate
+	}
+	return nil
 }
 
 // Value asks the shared context first. It has no values but those by which package context finds
