@@ -3,10 +3,10 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -16,8 +16,9 @@ func (d *database) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequ
 	args := []any{[]byte(r.Key), conn.Bytes(r.Owner), int64(r.Token)}
 	sent := time.Now()
 	n, err := tx.Exec(ctx, d.Text("fence"), args)
-	if d.mayNotWrite(err) {
-		// The locked row is the fence; renewal goes on beside it.
+	if err != nil && oneline.Is(d.Classify(err).As, lease.ErrReadOnly, lease.ErrPrivilege) {
+		// Only this statement has failed: the transaction is READ ONLY, or of a user that may write other
+		// tables only. The locked row is the fence; renewal goes on beside it.
 		return tx.QueryOne(ctx, d.Text("fence-lock"), args, new(int))
 	}
 	if err == nil && n == 0 {
@@ -28,15 +29,4 @@ func (d *database) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequ
 	}
 	_, err = tx.Exec(ctx, d.Text("fence-extend"), []any{conn.Micros(r.TTL), []byte(r.Key)})
 	return err
-}
-
-// mayNotWrite reports whether err says that a transaction which can lock rows can write none: one
-// that is READ ONLY, or of a user that may write other tables only. The statement has failed, and
-// the transaction goes on.
-func (d *database) mayNotWrite(err error) bool {
-	if err == nil {
-		return false
-	}
-	as := d.Classify(err).As
-	return errors.Is(as, lease.ErrReadOnly) || errors.Is(as, lease.ErrPrivilege)
 }

@@ -26,7 +26,8 @@ func (d *database) Wake(
 func hexArray(keys []string) string {
 	var a array
 	for _, k := range keys {
-		a.hex(k)
+		a.next()
+		a.b = hex.AppendEncode(a.b, []byte(k))
 	}
 	return a.close()
 }

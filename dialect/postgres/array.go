@@ -40,11 +40,6 @@ func (a *array) bytea(v []byte) {
 	a.b = append(hex.AppendEncode(append(a.b, `"\\x`...), v), '"')
 }
 
-func (a *array) hex(v string) {
-	a.next()
-	a.b = hex.AppendEncode(a.b, []byte(v))
-}
-
 // owner adds the zero owner as NULL.
 func (a *array) owner(o *lease.Owner) {
 	if o.IsZero() {

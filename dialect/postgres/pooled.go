@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -115,12 +114,4 @@ func answer(ctx context.Context, c *pgconn.PgConn, query string) (string, error)
 		return "", err
 	}
 	return string(res[0].Rows[0][0]), nil
-}
-
-// setupPooled changes nothing in the session, which the next statement may not meet again. Every
-// transaction makes its own settings; see pins.
-func (d *database) setupPooled(s *conn.Session) error {
-	s.Unprepared = true
-	s.Guard.Begin, s.Guard.Within = beginShared, pinsFirst+`; `+pins
-	return wired(s)
 }

@@ -43,7 +43,9 @@ func (d *database) Setup(ctx context.Context, s *conn.Session) error {
 		return err
 	}
 	if d.settings.Pooled {
-		return d.setupPooled(s)
+		s.Unprepared = true
+		s.Guard.Begin, s.Guard.Within = beginShared, pinsFirst+`; `+pins // in every transaction: see pins
+		return wired(s)
 	}
 	if err := wired(s); err != nil {
 		return err

@@ -32,7 +32,11 @@ func (d *database) synchronous(ctx context.Context, conn *sql.Conn) (warnings []
 		return refuse("synchronous_commit is "+level+" for this user, so that a commit waits for no standby",
 			"set it to on for rowlock's user, in its database and in the DSN")
 	case waited >= sqlstore.Standbys(names):
-		return halfWritten(level), nil
+		if level == "remote_write" {
+			return []string{"synchronous_commit is remote_write: a lock that was granted is lost if the primary " +
+				"is, and the standby's machine crashes before it has written to its disk; set it to on"}, nil
+		}
+		return nil, nil
 	case hidden > 0:
 		return nil, fmt.Errorf("%w: RequireSync: the user may not see whether a standby is synchronous; "+
 			"GRANT pg_read_all_stats TO the user", lease.ErrPrivilege)
@@ -43,12 +47,4 @@ func (d *database) synchronous(ctx context.Context, conn *sql.Conn) (warnings []
 	}
 	return refuse(fmt.Sprintf("synchronous_standby_names is %q and %s, so that every commit would wait",
 		names, connected), "start the standby, and name it by its application_name")
-}
-
-func halfWritten(level string) []string {
-	if level == "remote_write" {
-		return []string{"synchronous_commit is remote_write: a lock that was granted is lost if the primary " +
-			"is, and the standby's machine crashes before it has written to its disk; set it to on"}
-	}
-	return nil
 }

@@ -87,7 +87,10 @@ func (e *Eras) After(
 		}
 		err := e.Learn(ctx, s)
 		if err != nil && e.Newest() != unlearned && e.isWhole(err) {
-			s.GrantIn(unlearned, nothing, refuses(e.cause(err)))
+			if sqlstore.Judge(e.d, err).Class == sqlstore.Conflict {
+				err = fmt.Errorf("%w: %v", sqlstore.ErrNoEra, err)
+			}
+			s.GrantIn(unlearned, nothing, refuses(err))
 			return nil
 		}
 		return err

@@ -2,7 +2,6 @@ package era
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
@@ -32,14 +31,6 @@ func refuses(err error) func(lease.Token) error {
 		}
 		return conn.NotSent{Err: Unlearned{err}}
 	}
-}
-
-// cause is why no era was learned, as the statements that grant may see it.
-func (e *Eras) cause(err error) error {
-	if sqlstore.Judge(e.d, err).Class == sqlstore.Conflict {
-		return fmt.Errorf("%w: %v", sqlstore.ErrNoEra, err)
-	}
-	return err
 }
 
 // IsUnlearned reports whether an error is an Unlearned.

@@ -147,7 +147,9 @@ func (s *keys) goLast(i *Release, room time.Duration) {
 func (q *Attempts) handOn(ctx context.Context, i *Release, w *waiter) (done bool) {
 	orphans := q.cfg.Asker.Orphans
 	for ; w != nil; w, i.state.over = q.keys.claim(i.Lease.Key, true, !q.notify.wakes.Load()) {
-		g := q.handOver(ctx, i.state.freed, w)
+		next := w.call.Want.Request(w.key) // under a fresh owner for each attempt
+		g := Grants{Sent: time.Now(), HandedOver: true}
+		g.Each = []Grant{{next, q.store.HandOver(ctx, []lease.HandOver{{From: i.state.freed, To: next}})[0]}}
 		to, answer := g.Lease(0), &g.Each[0].Answer
 		switch {
 		case errors.Is(answer.Err, lease.ErrMoved): // given up; the next waiter must ask where it is
@@ -173,13 +175,4 @@ func (q *Attempts) handOn(ctx context.Context, i *Release, w *waiter) (done bool
 		}
 	}
 	return false
-}
-
-// handOver asks the store, under a fresh owner for each attempt.
-func (q *Attempts) handOver(ctx context.Context, from lease.Lease, w *waiter) Grants {
-	to := w.call.Want.Request(w.key)
-	g := Grants{Sent: time.Now(), HandedOver: true}
-	answer := q.store.HandOver(ctx, []lease.HandOver{{From: from, To: to}})[0]
-	g.Each = []Grant{{Req: to, Answer: answer}}
-	return g
 }

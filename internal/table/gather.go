@@ -89,22 +89,18 @@ func (g *gather) countLocked(reqs []lease.RenewRequest, by int) {
 // requests than for its own. Callers that were answered together often ask again together: next
 // lets those that are ready to run ask first.
 func (g *gather) next() {
-	if g.crowd() {
-		runtime.Gosched()
-	}
 	g.mu.Lock()
+	if g.crowded {
+		g.mu.Unlock()
+		runtime.Gosched()
+		g.mu.Lock()
+	}
 	defer g.mu.Unlock()
 	if g.running = len(g.pending) > 0; g.running {
 		all := g.pending
 		g.pending = nil
 		go g.together(all)
 	}
-}
-
-func (g *gather) crowd() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.crowded
 }
 
 func (g *gather) together(all []*gathered) {

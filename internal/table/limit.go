@@ -82,19 +82,15 @@ func (s *Store) AcquireWithin(
 	case err != nil:
 		return s.whyNot(ctx, reqs, uncertain)
 	case got.applied == nil && got.limit.Slots != l.Slots:
-		return nil, s.otherLimit(l, got.limit, uncertain)
+		err := &lease.LimitError{Name: l.Name, Slots: l.Slots, Found: got.limit.Slots}
+		if uncertain {
+			return nil, oneline.Join(lease.ErrUnknown, err)
+		}
+		return nil, err
 	case got.applied == nil:
 		return nil, fmt.Errorf("%w: to acquire slots from %s", lease.ErrUnsupported, s.d.Name())
 	}
 	return s.someAnswers(ctx, "acquire slots", reqs, got.applied, n, uncertain)
-}
-
-func (s *Store) otherLimit(l lease.Limit, found sqlstore.Limit, uncertain bool) error {
-	var err error = &lease.LimitError{Name: l.Name, Slots: l.Slots, Found: found.Slots}
-	if uncertain {
-		err = oneline.Join(lease.ErrUnknown, err)
-	}
-	return err
 }
 
 // applyWithin runs on a pinned connection: it reads the limit, counts in its generation, and grants

@@ -58,7 +58,9 @@ func Open(ctx context.Context, db conn.DB, d *sqlstore.Dialect, o Options) (
 		return nil, facts, s.refusal(err)
 	}
 	err = facts.Hidden(s.start(ctx, db, o))
-	facts.Warnings = append(facts.Warnings, s.sync.doubts()...)
+	if s.sync != nil { // and the pinned connections are open
+		facts.Warnings = append(facts.Warnings, s.sync.weak...)
+	}
 	return s, facts, err
 }
 

@@ -31,27 +31,20 @@ func (s *Store) Share(ctx context.Context, reqs []lease.AcquireRequest) ([]lease
 		return nil, err
 	}
 	out := make([]lease.Acquired, len(reqs))
-	asked := make([]lease.RenewRequest, len(reqs))
+	asked, notes := make([]lease.RenewRequest, len(reqs)), make(map[string][]int, 1)
 	for i, r := range reqs {
 		if err := r.Check(); err != nil {
 			return nil, err
 		}
 		asked[i] = lease.RenewRequest{Lease: lease.Lease{Key: r.Key, Owner: r.Owner}, TTL: r.TTL}
+		notes[r.Note] = append(notes[r.Note], i)
 	}
-	for note, at := range byNote(reqs) {
+	for note, at := range notes {
 		for n, m := range s.joins.do(ctx, note, adapter.Pick(asked, at)) {
 			out[at[n]] = m.acquired()
 		}
 	}
 	return out, only(out, func(a lease.Acquired) error { return a.Err })
-}
-
-func byNote(reqs []lease.AcquireRequest) map[string][]int {
-	notes := make(map[string][]int, 1)
-	for i, r := range reqs {
-		notes[r.Note] = append(notes[r.Note], i)
-	}
-	return notes
 }
 
 // again asks once more for keys that were refused because a reader group held them that has ended

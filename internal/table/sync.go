@@ -51,11 +51,3 @@ func (c *synchronous) after(
 		return err
 	}
 }
-
-// doubts are what can make commits asynchronous later. The pinned connections are open.
-func (c *synchronous) doubts() []string {
-	if c == nil {
-		return nil
-	}
-	return c.weak
-}
