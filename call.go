@@ -41,7 +41,7 @@ func (c *Client) check(ctx context.Context, got *call, opts []Option) error {
 	if ctx == nil {
 		return isnil.Context("lock", ctx)
 	}
-	if c.isClosed() {
+	if queue.IsClosed(c.closed) {
 		return queue.Closed(got.Keys)
 	}
 	var err error

@@ -256,7 +256,7 @@ func (h *hold) changes(was lease.Lease) bool {
 // meanwhile or the lease cannot be trusted any more: the watchdog says why.
 func (k *keeper) watch(h *hold, sent time.Time) error {
 	k.mu.Lock()
-	if k.isClosed() {
+	if queue.IsClosed(k.closed) {
 		k.mu.Unlock()
 		return fmt.Errorf("%w: lock %q", lease.ErrClosed, h.lease.Key)
 	}
@@ -271,21 +271,12 @@ func (k *keeper) remove(h *hold) {
 	k.mu.Unlock()
 }
 
-func (k *keeper) isClosed() bool {
-	select {
-	case <-k.closed:
-		return true
-	default:
-		return false
-	}
-}
-
 // shut ends every wait and returns the locks whose leases are to be given away. It reports false if
 // that was done before.
 func (k *keeper) shut() (held []*hold, first bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.isClosed() {
+	if queue.IsClosed(k.closed) {
 		return nil, false
 	}
 	close(k.closed)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/trace"
 	"github.com/rowlockdb/rowlock/lease"
@@ -162,7 +163,7 @@ func (c *Client) Watch(ctx context.Context, prefix string) iter.Seq2[Event, erro
 		err = fmt.Errorf("%w: a prefix of %d bytes to watch; no key is longer than %d",
 			lease.ErrConfig, len(prefix), lease.MaxKey)
 	}
-	if err == nil && c.isClosed() {
+	if err == nil && queue.IsClosed(c.closed) {
 		err = fmt.Errorf("%w: watch %q", lease.ErrClosed, prefix)
 	}
 	if err != nil {

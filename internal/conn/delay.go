@@ -62,11 +62,7 @@ func (s *Set[T]) endDelay() {
 	}
 }
 
-// begins notes what a connection takes, and ends that it has run it. Both need the set's mutex.
-func (p *pinned[T]) begins(alone bool, ops int) {
-	p.busy, p.running, p.merges = true, ops, !alone
-}
-
+// ends notes that a connection has run what it took. It needs the set's mutex.
 func (p *pinned[T]) ends() {
 	p.runs++
 	p.busy, p.merges, p.running = false, false, 0

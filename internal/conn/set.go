@@ -158,7 +158,7 @@ func (s *Set[T]) borrow(op *Op[T]) *pinned[T] {
 	}
 	p := s.free(op.Kind, s.counts.open.Load() > 0)
 	if p != nil {
-		p.begins(op.Alone, 1)
+		p.busy, p.running, p.merges = true, 1, !op.Alone
 		p.one[0] = op
 		op.state.Store(running)
 	}
@@ -257,7 +257,7 @@ func (s *Set[T]) next(p *pinned[T]) []*Op[T] {
 		if s.delays() {
 			s.startTimer()
 		} else if ops := s.take(p); ops != nil {
-			p.begins(ops[0].Alone, len(ops))
+			p.busy, p.running, p.merges = true, len(ops), !ops[0].Alone
 			s.wakeForRest()
 			s.mu.Unlock()
 			return ops

@@ -61,7 +61,7 @@ func (a *Asker) Watches(c *Call) bool {
 // grant, or none and an error. What was granted besides, or in part, is given up. What has an
 // unknown outcome is the orphan cleaner's before Ask returns.
 func (a *Asker) Ask(ctx context.Context, c *Call, reqs []lease.AcquireRequest) (Grants, error) {
-	if a.IsClosed() {
+	if IsClosed(a.Closed) {
 		return Grants{}, Closed(c.Keys)
 	}
 	g := Grants{Sent: time.Now()}
@@ -188,10 +188,10 @@ func inKeyOrder(each []Grant) []*Grant {
 	return sorted
 }
 
-// IsClosed reports whether the client is closing: nothing more is asked for.
-func (a *Asker) IsClosed() bool {
+// IsClosed reports whether the client is closing, which closes closed: nothing more is asked for.
+func IsClosed(closed <-chan struct{}) bool {
 	select {
-	case <-a.Closed:
+	case <-closed:
 		return true
 	default:
 		return false

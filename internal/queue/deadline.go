@@ -19,8 +19,8 @@ type sharedDeadline struct {
 }
 
 // Within returns a context for a call that must end soon but not with ctx, because a lease left
-// behind would keep its key locked until it expires: it ends after adapter.Timeout, or up to a quarter
-// later. Of ctx it has the values alone.
+// behind would keep its key locked until it expires: it ends after adapter.Timeout, or up to a
+// quarter later. Of ctx it has the values alone.
 func (d *sharedDeadline) Within(ctx context.Context) context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -27,7 +27,7 @@ func (a *Asker) Share(ctx context.Context, c *Call) (Grants, error) { return a.s
 
 // share is Share. Unless it may make groups, a free key is told as one that is held.
 func (a *Asker) share(ctx context.Context, c *Call, makes bool) (Grants, error) {
-	if a.IsClosed() {
+	if IsClosed(a.Closed) {
 		return Grants{}, Closed(c.Keys)
 	}
 	g := Grants{Sent: time.Now(), Shared: true}

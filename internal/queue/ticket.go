@@ -112,7 +112,7 @@ func (t *ticket) join(ctx context.Context, o observed) error {
 // forget it. A renewal is a commit after it, and is acknowledged; and the lease then ends a TTL
 // after a moment that is known here.
 func (t *ticket) confirm(ctx context.Context, token lease.Token) (Grants, error) {
-	if t.q.cfg.Asker.IsClosed() {
+	if IsClosed(t.q.cfg.Asker.Closed) {
 		return Grants{}, Closed([]string{t.Key})
 	}
 	held := lease.Lease{Key: t.Key, Owner: t.Owner, Token: token}
