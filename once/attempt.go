@@ -78,26 +78,26 @@ func (a *attempt) run(ctx context.Context) (Result, error) {
 // start connects and begins. It waits no longer than for a claim, because with a ctx without
 // deadline a hanging connection would keep it.
 func (a *attempt) start(ctx context.Context) (*sqlstore.Transaction, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.wait+slack)
+	within, cancel := context.WithTimeout(ctx, a.wait+slack)
 	defer cancel()
-	pinned, err := a.o.db.Conn(ctx)
+	pinned, err := a.o.db.Conn(within)
 	if err != nil {
-		_, err = a.failed("connect", conn.NotSent{Err: err})
+		_, err = a.failed("connect", conn.Told(ctx, conn.NotSent{Err: err}))
 		return nil, err
 	}
-	if err := a.count(ctx, pinned); err != nil {
+	if err := a.count(within, pinned); err != nil {
 		_ = pinned.Close()
 		return nil, err
 	}
 	if a.peek {
-		if err := a.look(ctx, pinned); err != nil {
+		if err := a.look(within, pinned); err != nil {
 			_ = pinned.Close()
 			return nil, err
 		}
 	}
-	t, err := a.o.d.BeginOn(ctx, pinned, a.o.cfg.TxOptions)
+	t, err := a.o.d.BeginOn(within, pinned, a.o.cfg.TxOptions)
 	if err != nil {
-		_, err = a.failed("begin", conn.NotSent{Err: err})
+		_, err = a.failed("begin", conn.Told(ctx, conn.NotSent{Err: err}))
 		return nil, err
 	}
 	return t, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -19,17 +20,17 @@ const (
 func (o *Once) claim(
 	ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, wait time.Duration,
 ) (row sqlstore.OnceRow, err error) {
-	ctx, cancel := context.WithTimeout(ctx, wait+slack)
-	defer cancel()
+	within, cancel := context.WithTimeout(ctx, wait+slack)
+	defer func() { cancel(); err = conn.Told(ctx, err) }()
 	for range looks {
-		row, err = o.d.ClaimOnce(ctx, tx, c, wait)
+		row, err = o.d.ClaimOnce(within, tx, c, wait)
 		if err != nil || row.State != sqlstore.OnceExpired && row.State != sqlstore.OnceAbsent {
 			return row, err
 		}
 		if row.State == sqlstore.OnceAbsent {
 			continue // removed since it was in our way
 		}
-		taken, err := takeRow(ctx, tx, o.d, c)
+		taken, err := takeRow(within, tx, o.d, c)
 		switch {
 		case err != nil && o.d.Collided(err):
 			return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, err // with another taker

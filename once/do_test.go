@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/once"
@@ -82,6 +83,23 @@ func TestAPanicStoresNothingAndLetsTheNextIn(t *testing.T) {
 		}()
 		r.wantEffects(t, "e", 0)
 		want(t, do(t, o, once.Request{Key: "key"}, r.effect("e", "value")), "value", false)
+	})
+}
+
+// A caller that asks whether its own deadline has passed is not misled by a bound of Do's.
+func TestAPoolWithoutAConnectionIsNoDeadlineOfTheCaller(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		o := r.open(t, r.DB, once.Config{Reap: -1, Wait: time.Millisecond})
+		r.DB.SetMaxOpenConns(1)
+		all, err := r.DB.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer all.Close()
+		_, err = o.Do(context.Background(), once.Request{Key: "key"}, r.effect("e", ""))
+		if wantIs(t, err, conn.ErrLate); errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v is a context's, though the caller has none that ends", err)
+		}
 	})
 }
 

@@ -12,11 +12,11 @@ import (
 var ErrLate = errors.New(
 	"no answer in time: the database or its pool has stopped, is cut off or is overloaded")
 
-// told is what a caller is told of err, with which something ended that was to end at end: nothing
-// of a context that is not the caller's.
-func told(ctx context.Context, end time.Time, err error) error {
-	deadline, _ := ctx.Deadline()
-	if ctx.Err() != nil || deadline.Equal(end) || !errors.Is(err, context.DeadlineExceeded) {
+// Told is what a caller is told of err, with which something ended that had ctx and a bound of
+// rowlock's: that of a deadline only if ctx has one that has passed.
+func Told(ctx context.Context, err error) error {
+	end, ends := ctx.Deadline()
+	if !errors.Is(err, context.DeadlineExceeded) || ends && !time.Now().Before(end) {
 		return err
 	}
 	late := fmt.Errorf("%w: %v", ErrLate, err)

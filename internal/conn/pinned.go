@@ -48,7 +48,7 @@ func (p *pinned[T]) run(ctx context.Context, ops []*Op[T]) {
 	if p.session == nil {
 		if err := p.connect(ctx, end); err != nil {
 			for _, op := range ops {
-				op.Err = told(ctx, end, NotSent{Err: err})
+				op.Err = Told(ctx, NotSent{Err: err})
 			}
 			return
 		}
@@ -72,7 +72,7 @@ func (p *pinned[T]) run(ctx context.Context, ops []*Op[T]) {
 		return
 	}
 	for _, op := range ops {
-		op.Err = told(ctx, end, s.Ended(op.Err))
+		op.Err = Told(ctx, s.Ended(op.Err))
 	}
 	s.Unbind()
 	p.set.dropped.add(s)
