@@ -82,12 +82,12 @@ matrix: ## conformance, fences, upgrade and doctor on PostgreSQL 13 to 18, Maria
 	go run ./internal/house/matrix -only '$(ONLY)'
 
 soak: ## waiters of many processes on one key, fences back to back, for ten minutes on each database and in each mode; a thousand rounds of kill -9 through each adapter; a migration beside a reader of 30 s; more of the bridge's states
-	$(test_servers) env ROWLOCK_SOAK_MS=600000 go test $(race) -timeout 3h -v -run '^TestWaitersOfManyProcesses' ./internal/servertest/wait
+	$(test_servers) env ROWLOCK_TEST_WHOLE=1 ROWLOCK_SOAK_MS=600000 go test $(race) -timeout 3h -v -run '^TestWaitersOfManyProcesses' ./internal/servertest/wait
 	$(test_servers) env ROWLOCK_SOAK_MS=600000 go test -timeout 3h -v -p 1 -parallel 8 -run "^(TestFencedTransactionsBackToBack|TestNoCallOutlastsItsBound)" ./internal/servertest/fence ./internal/servertest/fault
 	$(test_servers) env ROWLOCK_ADAPTER_ROUNDS=1000 go test -timeout 3h -v -run '^TestProcessesThatAreKilled' $(filter ./adapters/%,$(packages))
 	$(test_servers) $(with_languages) env ROWLOCK_ADAPTER_ROUNDS=1000 ROWLOCK_TEST_WHOLE=1 go test -timeout 3h -v -run '^(TestProcessesThatAreKilled|TestALockThatAKilled)' ./shedlock ./transition
 	$(test_servers) env ROWLOCK_TEST_WHOLE=1 ROWLOCK_TEST_MIGRATIONS=20 go test $(race) -timeout 3h -v -run '^(TestALongReader|TestManyProcessesMigrate)' ./schema
-	$(test_servers) env ROWLOCK_SOAK_MOVES=2000 go test $(race) -timeout 6h -v -run '^TestKeysMove' ./paxosbridge/... ./paxosbridge/etcd/...
+	$(test_servers) env ROWLOCK_TEST_WHOLE=1 ROWLOCK_SOAK_MOVES=2000 go test $(race) -timeout 6h -v -run '^TestKeysMove' ./paxosbridge/... ./paxosbridge/etcd/...
 	go test -timeout 3h -v -run '^TestRandomSchedules' ./paxosbridge -schedules 5000000
 	env ROWLOCK_SOAK_STATES=100000000 go test -timeout 3h -v ./paxosbridge/internal/model
 
