@@ -156,6 +156,11 @@ func (t *Transaction) End(end context.Context, committed bool) {
 	if !committed {
 		_, _ = t.Tx.ExecContext(end, `ROLLBACK`) // on a connection that has gone it returns at once
 	}
+	if t.conn == nil { // a late ROLLBACK would be that of the caller's next transaction on it
+		defer t.cut()
+		letGo(end, t.Tx)
+		return
+	}
 	// What is left is a round trip that cannot be bounded, and that no caller needs to wait for.
 	go func() {
 		defer t.cut()

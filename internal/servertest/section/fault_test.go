@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,40 @@ func begins(s *servertest.Scene) (rowlock.Beginner[*sql.Tx], *faultdb.Switch, *f
 // isCommit is a COMMIT, whichever way it is sent.
 func isCommit(op faultdb.Op) bool {
 	return op.Kind == faultdb.Commit || op.Executes() && strings.TrimSpace(op.Query) == "COMMIT"
+}
+
+// The caller may begin the next transaction on the same connection, as one with a *sql.Conn does: a
+// ROLLBACK that came late would end that one, and commit by itself each of its later statements.
+func TestNothingIsSentOnTheCallersConnectionAfterDoTxOn(t *testing.T) {
+	servertest.Each(t, func(s *servertest.Scene) {
+		table, c, log := s.Ledger(), s.Client(), &faultdb.Log{}
+		db, err := faultdb.Open(s.Env.Driver, s.Env.Source, log)
+		s.OK(err)
+		defer db.Close()
+		own, err := db.Conn(s.Context())
+		s.OK(err)
+		defer own.Close()
+		begin := func(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, *sql.Tx, error) {
+			tx, err := own.BeginTx(ctx, opts)
+			return tx, tx, err
+		}
+		failed := errors.New("failed")
+		for n := range 40 {
+			err := rowlock.DoTxOn(s.Context(), c, begin, "k", func(ctx context.Context, tx *sql.Tx) error {
+				if n%2 == 1 {
+					return failed
+				}
+				return add(table)(ctx, tx)
+			})
+			ends := log.Count(func(op faultdb.Op) bool { return op.Kind == faultdb.Commit || op.Kind == faultdb.Rollback })
+			if ends != n+1 || err != nil && err != failed {
+				s.Errorf("section %d: %v, and %d have let go of their connection", n, err, ends)
+			}
+		}
+		if n := ledger(s, table); n != 20 {
+			s.Errorf("n is %d", n)
+		}
+	})
 }
 
 func TestACommitWithoutAnAnswerIsUnknownAndNeverRunAgain(t *testing.T) {
