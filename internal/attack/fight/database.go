@@ -139,12 +139,22 @@ func (d Database) Create(ctx context.Context, db *sql.DB) error {
 		`CREATE TABLE {}journal (op VARCHAR(64) PRIMARY KEY, k VARCHAR(64) NOT NULL, v BIGINT NOT NULL, token BIGINT NOT NULL,
 		 process VARCHAR(32) NOT NULL, holder BIGINT NOT NULL)`,
 		`CREATE TABLE {}effect (op VARCHAR(64) PRIMARY KEY, k VARCHAR(64) NOT NULL)`,
+		`CREATE TABLE {}pulse (process VARCHAR(32) PRIMARY KEY, n BIGINT NOT NULL)`,
 	} {
 		if _, err := db.ExecContext(ctx, d.SQL(query)); err != nil {
 			return err
 		}
 	}
 	return d.refusing(ctx, db)
+}
+
+// pulse writes to a row that is its process's alone. A failover may have lost the row.
+func (d Database) pulse() string {
+	again := `ON CONFLICT (process) DO UPDATE SET n = {}pulse.n + 1`
+	if d.Driver() == "mysql" {
+		again = `ON DUPLICATE KEY UPDATE n = n + 1`
+	}
+	return d.SQL(`INSERT INTO {}pulse VALUES (?, 0) ` + again)
 }
 
 // Counters makes a row for each key.
@@ -226,9 +236,10 @@ func (d Database) Drop(ctx context.Context, db *sql.DB) error {
 	_, one := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}counter`))
 	_, two := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}journal`))
 	_, three := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}effect`))
+	_, four := db.ExecContext(ctx, d.SQL(`DROP TABLE IF EXISTS {}pulse`))
 	if d.refuses() {
 		_, err := db.ExecContext(ctx, d.SQL(`DROP FUNCTION IF EXISTS {}refuse()`))
 		three = errors.Join(three, err)
 	}
-	return errors.Join(protected, one, two, three, schema.Uninstall(ctx, db, d.Dialect()), d.removeTenant(ctx, db))
+	return errors.Join(protected, one, two, three, four, schema.Uninstall(ctx, db, d.Dialect()), d.removeTenant(ctx, db))
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/rowlockdb/rowlock/internal/attack/history"
 )
 
-// stalled is from when on a gap is recorded, and beat how often it is looked for.
+// stalled is from when on a gap is recorded, and beat how often it is looked for. A write is a
+// commit, which the database has others for too: it is sent more seldom.
 const (
 	stalled = 300 * time.Millisecond
 	beat    = 50 * time.Millisecond
+	pulse   = 100 * time.Millisecond
 )
 
 // watchProcess records times in which this process did not run: it was stopped, or the machine was
@@ -27,8 +29,9 @@ func (w *worker) watchProcess(ctx context.Context) {
 	}
 }
 
-// watchDatabase records times in which the database did not answer a statement that needs nothing,
-// on a connection of its own.
+// watchDatabase records times in which the database did not answer a write that waits for no row,
+// on a connection of its own. A read would be answered while the disk makes every commit take
+// seconds, for which locks are lost.
 func (w *worker) watchDatabase(ctx context.Context) {
 	for ctx.Err() == nil {
 		if conn, err := w.db.Conn(ctx); err == nil {
@@ -43,12 +46,12 @@ func (w *worker) watchDatabase(ctx context.Context) {
 func (w *worker) watchConn(ctx context.Context, conn *sql.Conn) {
 	for ctx.Err() == nil {
 		last := Now()
-		_, err := conn.ExecContext(ctx, "SELECT 1")
+		_, err := conn.ExecContext(ctx, w.Database.pulse(), w.name)
 		w.gap("database", last, 0)
 		if err != nil {
 			return
 		}
-		Sleep(ctx, beat)
+		Sleep(ctx, pulse)
 	}
 }
 
