@@ -11,7 +11,11 @@ import (
 // Announce notifies the channel of each key, in one statement. A payload is text and a key is
 // bytes, so it is sent in hexadecimal: at most 510 bytes of the 8000 that fit.
 func (d *database) Announce(ctx context.Context, s *conn.Session, channel string, keys []string) error {
-	_, err := s.Exec(ctx, d.Text("announce"), channel, hexArray(keys))
+	var payloads array
+	for _, k := range keys {
+		payloads.text(payloadOf(k))
+	}
+	_, err := s.Exec(ctx, d.Text("announce"), channel, &payloads)
 	return err
 }
 
@@ -23,14 +27,7 @@ func (d *database) Wake(
 	return err
 }
 
-func hexArray(keys []string) string {
-	var a array
-	for _, k := range keys {
-		a.next()
-		a.b = hex.AppendEncode(a.b, []byte(k))
-	}
-	return a.close()
-}
+func payloadOf(key string) string { return hex.EncodeToString([]byte(key)) }
 
 // keyOf returns the key of a message, or "" for any key. Every user may send messages, so an
 // unreadable one is no error.

@@ -19,7 +19,7 @@ func FuzzPayload(f *testing.F) {
 		if len(s) > lease.MaxKey {
 			return
 		}
-		if sent := strings.Trim(hexArray([]string{s}), "{}"); keyOf(sent) != s {
+		if sent := payloadOf(s); keyOf(sent) != s {
 			t.Errorf("%q is sent as %q and heard as %q", s, sent, keyOf(sent))
 		}
 	})

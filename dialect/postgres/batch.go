@@ -126,32 +126,29 @@ func (d *database) Create(ctx context.Context, s *conn.Session, changes []sqlsto
 
 func changeArrays(changes []sqlstore.Change) []any {
 	n := len(changes)
-	keys, was, tokens := array{n: n}, array{n: n}, array{n: n}
-	owners, notes, ttls := array{n: n}, array{n: n}, array{n: n}
+	keys, was, tokens := newArray(n), newArray(n), newArray(n)
+	owners, notes, ttls := newArray(n), newArray(n), newArray(n)
 	for i := range changes {
 		c := &changes[i]
-		keys.bytea([]byte(c.From.Key))
+		keys.bytea(c.From.Key)
 		was.owner(&c.From.Owner)
 		tokens.int(int64(c.From.Token))
 		owners.owner(&c.To)
 		notes.text(c.Note)
 		ttls.int(conn.Micros(c.TTL))
 	}
-	return []any{
-		keys.close(), was.close(), tokens.close(), owners.close(), notes.close(),
-		ttls.close(),
-	}
+	return []any{keys, was, tokens, owners, notes, ttls}
 }
 
 func createArrays(changes []sqlstore.Change) []any {
 	var keys, owners, notes, ttls, buckets array
 	for i := range changes {
 		c := &changes[i]
-		keys.bytea([]byte(c.From.Key))
+		keys.bytea(c.From.Key)
 		owners.owner(&c.To)
 		notes.text(c.Note)
 		ttls.int(conn.Micros(c.TTL))
 		buckets.int(int64(lease.Bucket(c.From.Key)))
 	}
-	return []any{keys.close(), owners.close(), notes.close(), ttls.close(), buckets.close()}
+	return []any{&keys, &owners, &notes, &ttls, &buckets}
 }

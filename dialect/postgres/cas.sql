@@ -84,15 +84,15 @@ UPDATE rowlock SET token = token WHERE key = $1 AND owner = $2 AND token = $3 AN
 SELECT floor FROM rowlock_floor WHERE bucket = $1::int
 
 -- name: cas-dead
--- $1 keys as an array literal, $2 retention: the highest token of those that are dead, or -1
+-- $1 keys as an array, $2 retention: the highest token of those that are dead, or -1
 SELECT coalesce(max(token), -1) FROM rowlock
-WHERE key = ANY ($1::text::bytea[]) AND placement = @placement AND token BETWEEN 0 AND @last_token - 1
+WHERE key = ANY ($1::bytea[]) AND placement = @placement AND token BETWEEN 0 AND @last_token - 1
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 
 -- name: cas-reap
--- $1 keys as an array literal, $2 retention, $3 floor
+-- $1 keys as an array, $2 retention, $3 floor
 DELETE FROM rowlock
-WHERE key = ANY ($1::text::bytea[]) AND placement = @placement
+WHERE key = ANY ($1::bytea[]) AND placement = @placement
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
   AND token <= $3
 

@@ -19,5 +19,5 @@ type database struct {
 // Rows encodes leases and their times as arrays.
 func (d *database) Rows(items []lease.RenewRequest) []any { return renewArrays(items) }
 
-// List encodes keys as an array literal.
+// List encodes keys as an array.
 func (d *database) List(keys []string) any { return byteaArray(keys) }

@@ -4,7 +4,7 @@
 -- Safety needs nothing of this, so no commit waits for the disk: see register.
 
 -- name: wait-note
--- $1 1 for a process, $2 note, $3 life in µs, and of each row, as array literals: $4 key, $5 caller, $6 token, or 0
+-- $1 1 for a process, $2 note, $3 life in µs, and of each row, as arrays: $4 key, $5 caller, $6 token, or 0
 -- for a key that is waited for and -1 for one that is to be shared, $7 how long it has waited in µs. Of the latter,
 -- the token awaited is negative. All rows of a caller are of one moment, because its rank among the others is when it
 -- began to wait. A late statement extends them no further than if it had been in time.
@@ -15,21 +15,21 @@ SELECT w.caller, w.key, greatest(w.token, 0),
     FROM rowlock AS r WHERE r.key = w.key), 0) END, $1::smallint, $2::text,
   statement_timestamp() - w.waited * interval '1 microsecond',
   statement_timestamp() + $3::bigint * interval '1 microsecond'
-FROM quick, unnest($4::text::bytea[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[])
+FROM quick, unnest($4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[])
   AS w (key, caller, token, waited)
 ON CONFLICT (caller, key, token) DO UPDATE SET awaits = excluded.awaits,
   alive_until = least(excluded.alive_until, e.since + (excluded.alive_until - excluded.since))
 
 -- name: wait-erase
--- The rows, as array literals: $1 key, $2 caller, $3 token, $4 nothing
+-- The rows, as arrays: $1 key, $2 caller, $3 token, $4 nothing
 WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 DELETE FROM rowlock_wait AS e
-USING quick, unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+USING quick, unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
   AS w (key, caller, token, nothing)
 WHERE e.caller = w.caller AND e.key = w.key AND e.token = greatest(w.token, 0)
 
 -- name: wait-edges
--- $1 callers as an array literal, $2 1 for processes, $3 limit. It follows the waits: from a caller
+-- $1 callers as an array, $2 1 for processes, $3 limit. It follows the waits: from a caller
 -- to the keys that it waits for, from each to the caller that holds it with the token that its row
 -- has now and had when the wait was recorded. A record leads nowhere once the lease has changed
 -- hands: the one that waited may have had the key since. Neither does one of a key that is to be
@@ -44,7 +44,7 @@ WITH RECURSIVE edges AS NOT MATERIALIZED (
     AND h.alive_until > clock_timestamp()
   WHERE w.token = 0 AND w.process = $2::smallint AND w.alive_until > clock_timestamp()
 ), reached (caller) AS (
-  SELECT c FROM unnest($1::text::bytea[]) AS f (c)
+  SELECT c FROM unnest($1::bytea[]) AS f (c)
   UNION
   SELECT e.holder FROM reached AS f JOIN edges AS e ON e.caller = f.caller
 )

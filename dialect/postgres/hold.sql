@@ -18,16 +18,16 @@ ROLLBACK AND CHAIN
 SELECT 1 FROM rowlock_hold WHERE key = $1 FOR UPDATE SKIP LOCKED
 
 -- name: hold-make
--- $1 keys as an array literal, in order. It waits only for another that makes the same row at this
+-- $1 keys as an array, in order. It waits only for another that makes the same row at this
 -- moment.
 INSERT INTO rowlock_hold (key, made_at)
-SELECT k, clock_timestamp() FROM unnest($1::text::bytea[]) AS w (k)
+SELECT k, clock_timestamp() FROM unnest($1::bytea[]) AS w (k)
 ON CONFLICT (key) DO NOTHING
 
 -- name: hold-free
--- $1 keys as an array literal. Returns those whose row no transaction has locked. It does not write
+-- $1 keys as an array. Returns those whose row no transaction has locked. It does not write
 -- to a row that is locked.
-SELECT key FROM rowlock_hold WHERE key = ANY ($1::text::bytea[]) FOR SHARE SKIP LOCKED
+SELECT key FROM rowlock_hold WHERE key = ANY ($1::bytea[]) FOR SHARE SKIP LOCKED
 
 -- name: hold-evict
 -- $1 key, $2 owner, $3 token. SKIP LOCKED, because the previous holder may be inside a fencing
@@ -50,8 +50,8 @@ SELECT key, dead FROM (
 ) AS w WHERE dead OR n = $4::int ORDER BY key
 
 -- name: hold-drop
--- $1 keys as an array literal. A row that no transaction has locked carries no information: the
+-- $1 keys as an array. A row that no transaction has locked carries no information: the
 -- next taker makes it again.
 DELETE FROM rowlock_hold
-  WHERE key IN (SELECT key FROM rowlock_hold WHERE key = ANY ($1::text::bytea[])
+  WHERE key IN (SELECT key FROM rowlock_hold WHERE key = ANY ($1::bytea[])
   FOR UPDATE SKIP LOCKED)

@@ -23,7 +23,7 @@ WHERE name = $3
 WITH limited AS (
   SELECT 1 FROM rowlock_limit WHERE name = $6 AND generation = $7 FOR SHARE SKIP LOCKED
 ), want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[])
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::bigint[])
     WITH ORDINALITY AS w (key, owner, note, ttl, n)
 ), seen AS (
   SELECT w.n, CASE WHEN r.key IS NULL THEN 4
@@ -63,8 +63,8 @@ SELECT n, outcome, token, false, note, remaining FROM seen WHERE NOT EXISTS (SEL
 WITH limited AS (
   SELECT 1 FROM rowlock_limit WHERE name = $7 AND generation = $8 FOR SHARE SKIP LOCKED
 ), want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
-    $5::text::text[], $6::text::bigint[])
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bytea[],
+    $5::text[], $6::bigint[])
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN rowlock AS r ON r.key = w.key

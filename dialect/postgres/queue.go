@@ -19,22 +19,22 @@ func (d *database) Join(ctx context.Context, s *conn.Session, tickets []lease.Ti
 func ticketArrays(tickets []lease.Ticket) []any {
 	var keys, owners, starts, notes, ttls array
 	for _, t := range tickets {
-		keys.bytea([]byte(t.Key))
-		owners.bytea(t.Owner[:])
+		keys.bytea(t.Key)
+		owners.bytea(string(t.Owner[:]))
 		starts.int(conn.Micros(t.HeadStart()))
-		notes.bytea([]byte(t.Note))
+		notes.bytea(t.Note)
 		ttls.int(conn.Micros(t.TTL))
 	}
-	return []any{keys.close(), owners.close(), starts.close(), notes.close(), ttls.close()}
+	return []any{&keys, &owners, &starts, &notes, &ttls}
 }
 
 func waiters(waiters []lease.Lease) []any {
 	var keys, owners array
 	for _, l := range waiters {
-		keys.bytea([]byte(l.Key))
-		owners.bytea(l.Owner[:])
+		keys.bytea(l.Key)
+		owners.bytea(string(l.Owner[:]))
 	}
-	return []any{keys.close(), owners.close()}
+	return []any{&keys, &owners}
 }
 
 // Claim tries a plain update of a free row and, if that changed nothing, the statement that handles

@@ -1,15 +1,15 @@
 -- The wait queue, for Postgres. A ticket is live if it has a rank and alive_until has not passed.
 
 -- name: queue-join
--- $1 keys, $2 waiters, $3 head starts in µs, $4 notes, $5 ttls in µs, each as an array literal,
+-- $1 keys, $2 waiters, $3 head starts in µs, $4 notes, $5 ttls in µs, each as an array,
 -- keys in order.
 --
 -- A heartbeat must not bring back a ticket that is being used up at this moment. So the statement
 -- only updates a ticket that was live when it began, and does not insert it again if it is gone. It
 -- leaves out a waiter that had the key then.
 WITH want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
-    $5::text::bigint[])
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bytea[],
+    $5::bigint[])
     WITH ORDINALITY AS w (key, waiter, head_start, note, ttl, n)
 ), live AS (
   SELECT q.key, q.waiter FROM want AS w
@@ -39,21 +39,21 @@ SET rank = excluded.rank, note = excluded.note, ttl = excluded.ttl,
   alive_until = excluded.alive_until
 
 -- name: queue-leave
--- $1 keys, $2 waiters, each as an array literal. It locks in the order in which queue-join locks.
+-- $1 keys, $2 waiters, each as an array. It locks in the order in which queue-join locks.
 DELETE FROM rowlock_queue AS q
 USING (
   SELECT t.key, t.waiter FROM rowlock_queue AS t
-  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key
+  JOIN unnest($1::bytea[], $2::bytea[]) AS w (key, waiter) ON t.key = w.key
     AND t.waiter = w.waiter
   ORDER BY t.key, t.ticket FOR UPDATE OF t
 ) AS left_now
 WHERE q.key = left_now.key AND q.waiter = left_now.waiter
 
 -- name: places
--- $1 keys, $2 waiters, each as an array literal. It numbers each queue once, for any number of
+-- $1 keys, $2 waiters, each as an array. It numbers each queue once, for any number of
 -- waiters.
 WITH want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
+  SELECT * FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
 ), line AS (
   SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead
     FROM rowlock_queue
@@ -179,12 +179,12 @@ WHERE (key, waiter) > ($1, $2)
 ORDER BY key, waiter LIMIT $4::bigint
 
 -- name: queue-reap
--- $1 keys, $2 waiters, each as an array literal, $3 retention in µs. A ticket that another
+-- $1 keys, $2 waiters, each as an array, $3 retention in µs. A ticket that another
 -- transaction changes is not dead.
 DELETE FROM rowlock_queue AS q
 USING (
   SELECT t.key, t.waiter FROM rowlock_queue AS t
-  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key
+  JOIN unnest($1::bytea[], $2::bytea[]) AS w (key, waiter) ON t.key = w.key
     AND t.waiter = w.waiter
   WHERE t.alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
   FOR UPDATE OF t SKIP LOCKED

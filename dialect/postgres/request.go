@@ -152,6 +152,12 @@ func (r *request) value(oid uint32, v any) (format int16, null bool, err error) 
 		return r.int(oid, int64(v)), false, nil
 	case bool:
 		r.bytes = strconv.AppendBool(r.bytes, v)
+	case *array:
+		if v.n > 0 {
+			r.bytes = v.binary(r.bytes)
+			return pgx.BinaryFormatCode, false, nil
+		}
+		r.bytes = append(r.bytes, "{}"...) // of whatever type
 	default:
 		err = fmt.Errorf("no way to send a %T", v)
 	}

@@ -4,16 +4,16 @@
 -- reader group of 16 zero bytes are intents: callers that wait for the key exclusively.
 
 -- name: share
--- $1 note, and of each member, as array literals: $2 key, $3 owner, $4 nothing, $5 ttl in µs. A row
+-- $1 note, and of each member, as arrays: $2 key, $3 owner, $4 nothing, $5 ttl in µs. A row
 -- that another transaction is ending is skipped. FOR KEY SHARE keeps a reader group from being
 -- ended before this commits, and conflicts neither with other members nor with their fences. The
 -- oldest intent refuses for 10 s, and not for 1 s, and so on.
 WITH want AS (
-  SELECT * FROM unnest($2::text::bytea[], $3::text::bytea[], $4::text::bigint[], $5::text::bigint[])
+  SELECT * FROM unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[])
     AS w (key, owner, token, ttl)
 ), reader_group AS (
   SELECT r.key, r.owner FROM rowlock AS r
-  WHERE r.key = ANY ($2::text::bytea[]) AND r.placement = @placement AND r.owner IS NOT NULL
+  WHERE r.key = ANY ($2::bytea[]) AND r.placement = @placement AND r.owner IS NOT NULL
     AND r.expires_at = '9999-01-01 00:00:00+00'
     AND coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
          THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))
@@ -52,7 +52,7 @@ ON CONFLICT (key, reader_group, owner) DO UPDATE SET expires_at = excluded.expir
 RETURNING m.reader_group
 
 -- name: member-look
--- $1 keys as an array literal. Of each key that a reader group holds: how many members live, the
+-- $1 keys as an array. Of each key that a reader group holds: how many members live, the
 -- longest remaining time in µs and that member's note, and whether an intent refuses new members.
 SELECT r.key,
   (SELECT count(*) FROM rowlock_member AS m
@@ -68,35 +68,35 @@ SELECT r.key,
     FROM rowlock_member AS w WHERE w.key = r.key AND w.reader_group = decode('00000000000000000000000000000000', 'hex')
       AND w.expires_at > clock_timestamp()), false)::int
 FROM rowlock AS r
-WHERE r.key = ANY ($1::text::bytea[]) AND r.placement = @placement AND r.owner IS NOT NULL
+WHERE r.key = ANY ($1::bytea[]) AND r.placement = @placement AND r.owner IS NOT NULL
   AND r.expires_at = '9999-01-01 00:00:00+00'
 
 -- name: member-others
--- $1 keys as an array literal. Those that a reader group without a live member holds, and whether a
+-- $1 keys as an array. Those that a reader group without a live member holds, and whether a
 -- intent for the key lives.
 SELECT r.key, EXISTS (SELECT 1 FROM rowlock_member AS w WHERE w.key = r.key
     AND w.reader_group = decode('00000000000000000000000000000000', 'hex') AND w.expires_at > clock_timestamp())::int
 FROM rowlock AS r
-WHERE r.key = ANY ($1::text::bytea[]) AND r.placement = @placement AND r.owner IS NOT NULL
+WHERE r.key = ANY ($1::bytea[]) AND r.placement = @placement AND r.owner IS NOT NULL
   AND r.expires_at = '9999-01-01 00:00:00+00'
   AND NOT EXISTS (SELECT 1 FROM rowlock_member AS m
     WHERE m.key = r.key AND m.reader_group = r.owner AND m.expires_at > clock_timestamp())
 
 -- name: member-find
--- Of each member, as array literals: $1 key, $2 owner, $3 nothing, $4 nothing. The members' reader groups.
+-- Of each member, as arrays: $1 key, $2 owner, $3 nothing, $4 nothing. The members' reader groups.
 SELECT m.key, m.owner, m.reader_group
-FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
   AS w (key, owner, token, nothing)
 JOIN rowlock_member AS m ON m.key = w.key AND m.owner = w.owner
 WHERE m.reader_group <> decode('00000000000000000000000000000000', 'hex')
 
 -- name: member-renew
--- Of each member, as array literals: $1 key, $2 owner, $3 token, $4 ttl in µs. A member that has expired stays
+-- Of each member, as arrays: $1 key, $2 owner, $3 token, $4 ttl in µs. A member that has expired stays
 -- so. One that the holder's own transaction has locked is skipped. The clock is read under the row's lock: a
 -- taker that looks for the living removes the dead first, and waits for this.
 WITH want AS (
   SELECT w.key, w.owner, 'rowlockT'::bytea || int8send(w.token) AS reader_group, w.ttl
-  FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+  FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
     AS w (key, owner, token, ttl)
 ), locked AS (
   SELECT m.key, m.reader_group, m.owner FROM rowlock_member AS m
@@ -113,15 +113,15 @@ RETURNING m.key, m.owner, m.reader_group
 SELECT m.key, m.owner, m.reader_group,
   CASE WHEN isfinite(m.expires_at)
          THEN (extract(epoch FROM m.expires_at - clock_timestamp()) * 1000000)::bigint END
-FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
   AS w (key, owner, token, nothing)
 JOIN rowlock_member AS m ON m.key = w.key AND m.reader_group = 'rowlockT'::bytea || int8send(w.token)
   AND m.owner = w.owner
 
 -- name: member-leave
--- Of each member, as array literals: $1 key, $2 owner, $3 token, $4 nothing
+-- Of each member, as arrays: $1 key, $2 owner, $3 token, $4 nothing
 DELETE FROM rowlock_member AS m
-USING unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+USING unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
   AS w (key, owner, token, nothing)
 WHERE m.key = w.key AND m.reader_group = 'rowlockT'::bytea || int8send(w.token) AND m.owner = w.owner
 RETURNING m.key, m.owner, m.reader_group
@@ -148,17 +148,17 @@ WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond'
 LIMIT $2::bigint
 
 -- name: intend
--- $1 waiter, $2 life in µs, $3 keys as an array literal. An intent that lives keeps its age.
+-- $1 waiter, $2 life in µs, $3 keys as an array. An intent that lives keeps its age.
 INSERT INTO rowlock_member AS m (key, reader_group, owner, joined_at, expires_at)
 SELECT k, decode('00000000000000000000000000000000', 'hex'), $1::bytea, clock_timestamp(),
   clock_timestamp() + $2::bigint * interval '1 microsecond'
-FROM unnest($3::text::bytea[]) AS k
+FROM unnest($3::bytea[]) AS k
 ON CONFLICT (key, reader_group, owner) DO UPDATE SET expires_at = excluded.expires_at,
   joined_at = CASE WHEN m.expires_at > clock_timestamp() THEN m.joined_at ELSE excluded.joined_at END
 
 -- name: unintend
--- $1 keys as an array literal, $2 waiter
-DELETE FROM rowlock_member WHERE key = ANY ($1::text::bytea[])
+-- $1 keys as an array, $2 waiter
+DELETE FROM rowlock_member WHERE key = ANY ($1::bytea[])
   AND reader_group = decode('00000000000000000000000000000000', 'hex') AND owner = $2::bytea
 
 -- name: readers-lock

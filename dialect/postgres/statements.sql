@@ -89,15 +89,15 @@ WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
 RETURNING r.token
 
 -- name: rows
--- $1 keys as an array literal. What there is of slots, by a consistent read.
+-- $1 keys as an array. What there is of slots, by a consistent read.
 SELECT w.n, r.placement = @placement AS placement, r.owner, r.token, left(r.note, 384),
   CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining
-FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN rowlock AS r ON r.key = w.key
+FROM unnest($1::bytea[]) WITH ORDINALITY AS w (key, n) JOIN rowlock AS r ON r.key = w.key
 
 -- name: apply
 -- $1 keys, $2 present owners (NULL: free, or expired), $3 present tokens (0: any), $4 next owners
--- (NULL: free), $5 notes, $6 ttls in µs, each as an array literal, keys in order; $7 the releasing
+-- (NULL: free), $5 notes, $6 ttls in µs, each as an array, keys in order; $7 the releasing
 -- process, $8 whether to change all or nothing, $9 whether the commit need not wait for the disk,
 -- see release-relaxed: no change of the batch may then have a next owner. The server evaluates that
 -- setting once, before it has anything to change.
@@ -112,8 +112,8 @@ FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN rowlock AS r O
 -- and released since the snapshot is locked, and free, and not found. NOT IN and not NOT EXISTS,
 -- for which a pinned connection's planner settings would compare every row with every other.
 WITH want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
-    $5::text::text[], $6::text::bigint[])
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bytea[],
+    $5::text[], $6::bigint[])
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
   WHERE (SELECT CASE WHEN $9::bool THEN set_config('synchronous_commit', 'off', true) ELSE '' END)
     IS NOT NULL
@@ -156,7 +156,7 @@ SELECT w.n, CASE WHEN w.was IS NULL AND r.key IS NULL THEN 4
 FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key WHERE w.n NOT IN (SELECT n FROM done)
 
 -- name: apply-any
--- $1 keys, $2 next owners, $3 notes, $4 ttls in µs, each as an array literal, in the order in which
+-- $1 keys, $2 next owners, $3 notes, $4 ttls in µs, each as an array, in the order in which
 -- they are tried; $5 how many to take: so many, or none. It answers with what it took, or else with
 -- what it saw of every key.
 --
@@ -166,7 +166,7 @@ FROM want AS w LEFT JOIN rowlock AS r ON r.key = w.key WHERE w.n NOT IN (SELECT 
 -- that has changed since the snapshot has another ctid. If an earlier copy of the request was
 -- granted, or fewer keys than wanted seem free, it locks nothing.
 WITH want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[])
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::bigint[])
     WITH ORDINALITY AS w (key, owner, note, ttl, n)
 ), seen AS (
   SELECT w.n, CASE WHEN r.key IS NULL THEN 4
@@ -200,29 +200,29 @@ UNION ALL
 SELECT n, outcome, token, false, note, remaining FROM seen WHERE NOT EXISTS (SELECT 1 FROM done)
 
 -- name: create
--- $1 keys, $2 owners (NULL: free), $3 notes, $4 ttls in µs, $5 buckets, each as an array literal,
+-- $1 keys, $2 owners (NULL: free), $3 notes, $4 ttls in µs, $5 buckets, each as an array,
 -- keys in order. As acquire-insert, it share-locks each floor, to keep the reaper out, and an
 -- existing row yields nothing.
 INSERT INTO rowlock AS r (key, owner, note, token, acquired_at, expires_at, placement)
 SELECT w.key, w.owner, w.note,
        CASE WHEN w.owner IS NULL THEN f.floor ELSE greatest(f.floor, @era) + 1 END, clock_timestamp(),
        clock_timestamp() + w.ttl * interval '1 microsecond', @placement
-FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[],
-  $5::text::int[]) AS w (key, owner, note, ttl, bucket)
+FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::bigint[],
+  $5::bigint[]) AS w (key, owner, note, ttl, bucket)
 CROSS JOIN LATERAL (SELECT floor FROM rowlock_floor WHERE bucket = w.bucket FOR SHARE) AS f
 WHERE NOT EXISTS (SELECT 1 FROM rowlock AS o WHERE o.key = w.key) AND f.floor < @last_token
 ON CONFLICT (key) DO NOTHING
 RETURNING r.key, r.token
 
 -- name: renew
--- $1 keys, $2 owners, $3 tokens, $4 ttls in µs, each as an array literal, keys in order.
+-- $1 keys, $2 owners, $3 tokens, $4 ttls in µs, each as an array, keys in order.
 --
 -- SKIP LOCKED, because the holder's own fence may have the row. Such a lease is answered 2, busy, with what
 -- remains of it by the snapshot, which shows committed expiries only. It locks the rows in key order, so that
 -- two renewals of overlapping batches cannot deadlock. It does not touch expired or foreign rows. A batch may
 -- have a lost lease and the next lease of the same key, so that a key alone does not identify a renewal.
 WITH want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
     WITH ORDINALITY AS w (key, owner, token, ttl, n)
 ), locked AS (
   SELECT r.key, w.owner, w.token, w.ttl FROM rowlock AS r JOIN want AS w ON r.key = w.key
@@ -330,7 +330,7 @@ WHERE r.key > $1 AND r.key <= $2
 ORDER BY r.key LIMIT $4::bigint
 
 -- name: inspect-keys
--- $1 keys as an array literal, each once, and the rest as for inspect. This is not one statement with inspect,
+-- $1 keys as an array, each once, and the rest as for inspect. This is not one statement with inspect,
 -- because a plan for "no list, or in it" that serves every list reads the whole table.
 SELECT r.key, r.owner, r.token, left(r.note, 384),
   r.owner IS NOT NULL AND r.expires_at > clock_timestamp() AS held,
@@ -340,7 +340,7 @@ SELECT r.key, r.owner, r.token, left(r.note, 384),
          THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END AS age,
        r.placement
 FROM rowlock AS r
-WHERE r.key = ANY ($1::text::bytea[]) AND r.key > $2 AND r.key <= $3
+WHERE r.key = ANY ($1::bytea[]) AND r.key > $2 AND r.key <= $3
   AND ($4::int = 0 OR r.owner IS NOT NULL AND
     ((r.expires_at > clock_timestamp()) IS NOT FALSE OR r.expires_at = '-infinity'))
 ORDER BY r.key LIMIT $5::bigint
@@ -399,13 +399,13 @@ SELECT key, dead FROM (
 ) AS p WHERE dead OR n = $4::bigint ORDER BY key
 
 -- name: dead-lock
--- $1 keys as an array literal, $2 retention in µs. A row whose tokens have run out stays, because
+-- $1 keys as an array, $2 retention in µs. A row whose tokens have run out stays, because
 -- its floor would exhaust the whole bucket.
 SELECT key, token FROM rowlock
-WHERE key = ANY ($1::text::bytea[]) AND placement = @placement AND token BETWEEN 0 AND @last_token - 1
+WHERE key = ANY ($1::bytea[]) AND placement = @placement AND token BETWEEN 0 AND @last_token - 1
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 ORDER BY key FOR UPDATE SKIP LOCKED
 
 -- name: reap
--- $1 keys as an array literal: rows that dead-lock has locked in this transaction
-DELETE FROM rowlock WHERE key = ANY ($1::text::bytea[])
+-- $1 keys as an array: rows that dead-lock has locked in this transaction
+DELETE FROM rowlock WHERE key = ANY ($1::bytea[])

@@ -24,18 +24,15 @@ func traceArrays(rows []sqlstore.TraceRow) []any {
 		r := &rows[i]
 		ages.int(r.Age.Microseconds())
 		ids.int(r.ID)
-		keys.bytea([]byte(r.Key))
+		keys.bytea(r.Key)
 		events.text(r.Event)
 		tokens.int(int64(r.Token))
-		owners.bytea(r.Owner[:])
+		owners.bytea(string(r.Owner[:]))
 		notes.text(r.Note)
 		numbers.int(r.Number)
 		details.text(r.Detail)
 	}
-	return []any{
-		ages.close(), ids.close(), keys.close(), events.close(), tokens.close(), owners.close(),
-		notes.close(), numbers.close(), details.close(),
-	}
+	return []any{&ages, &ids, &keys, &events, &tokens, &owners, &notes, &numbers, &details}
 }
 
 // TraceBefore encodes a time in µs and an id.

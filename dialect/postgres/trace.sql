@@ -2,12 +2,12 @@
 
 -- name: trace-write
 -- $1 ages in µs, $2 ids, $3 keys, $4 events, $5 tokens, $6 owners, $7 notes, $8 numbers, $9 details,
--- each as an array literal. An event happened so long before the statement arrived.
+-- each as an array. An event happened so long before the statement arrived.
 INSERT INTO rowlock_trace (at, id, key, event, token, owner, note, number, detail)
 SELECT statement_timestamp() - w.age * interval '1 microsecond', w.id, w.key, w.event, w.token, w.owner,
   w.note, w.number, w.detail
-FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bytea[], $4::text::text[],
-  $5::text::bigint[], $6::text::bytea[], $7::text::text[], $8::text::bigint[], $9::text::text[])
+FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::text[],
+  $5::bigint[], $6::bytea[], $7::text[], $8::bigint[], $9::text[])
   AS w (age, id, key, event, token, owner, note, number, detail)
 
 -- name: trace-list

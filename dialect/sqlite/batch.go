@@ -23,9 +23,14 @@ func (d *database) Apply(
 		return out, err
 	}
 	made := slices.Clone(out)
-	err = commit(ctx, s, sqlstore.OnlyReleases(changes), func() error {
-		return s.InTx(ctx, func() error { return d.applyEach(ctx, s, changes, made, all) })
-	})
+	each := func() error {
+		n, err := d.applyEach(ctx, s, changes, made, len(changes))
+		if err == nil && all && n < len(changes) {
+			err = errNotAll
+		}
+		return err
+	}
+	err = commit(ctx, s, sqlstore.OnlyReleases(changes), func() error { return s.InTx(ctx, each) })
 	if errors.Is(err, errNotAll) {
 		return out, nil
 	}
@@ -44,11 +49,15 @@ func (d *database) ApplyAny(
 	}
 	made := slices.Clone(out)
 	take := func() error {
-		err := d.applySome(ctx, s, changes, made, n)
-		if err == nil && within != nil {
-			err = d.checkLimit(ctx, s, within)
+		switch got, err := d.applyEach(ctx, s, changes, made, n); {
+		case err != nil:
+			return err
+		case got < n:
+			return errNotAll
+		case within != nil:
+			return d.checkLimit(ctx, s, within)
 		}
-		return err
+		return nil
 	}
 	if n == 1 && within == nil {
 		err = take()
@@ -91,50 +100,29 @@ func (d *database) checkLimit(ctx context.Context, s *conn.Session, within *sqls
 	return err
 }
 
-// applySome makes n of the changes that are Possible in out, and writes their outcomes to it.
-func (d *database) applySome(
-	ctx context.Context, s *conn.Session, changes []sqlstore.Change, out []sqlstore.Applied,
-	n int,
-) (err error) {
-	for i := range changes {
-		if n == 0 || out[i].Outcome != sqlstore.Possible {
-			continue
-		}
-		if out[i], err = d.apply(ctx, s, &changes[i]); err != nil {
-			return err
-		}
-		if out[i].Outcome == sqlstore.Done {
-			n--
-		}
-	}
-	if n > 0 {
-		return errNotAll
-	}
-	return nil
-}
-
 // errNotAll rolls back a batch that could be made only in part.
 var errNotAll = errors.New("not every change can be made")
 
-// applyEach tries the changes that are Possible in out, and writes their outcomes to it.
+// applyEach makes at most most of the changes that are Possible in out, and writes their outcomes
+// to it.
 func (d *database) applyEach(
 	ctx context.Context, s *conn.Session, changes []sqlstore.Change, out []sqlstore.Applied,
-	all bool,
-) (err error) {
+	most int,
+) (made int, err error) {
 	for i := range changes {
-		if out[i].Outcome != sqlstore.Possible {
+		if made == most || out[i].Outcome != sqlstore.Possible {
 			continue
 		}
 		c := changes[i]
 		c.From.Token = out[i].Token
 		if out[i], err = d.apply(ctx, s, &c); err != nil {
-			return err
+			return made, err
 		}
-		if all && out[i].Outcome != sqlstore.Done {
-			return errNotAll
+		if out[i].Outcome == sqlstore.Done {
+			made++
 		}
 	}
-	return nil
+	return made, nil
 }
 
 func (d *database) apply(ctx context.Context, s *conn.Session, c *sqlstore.Change) (

@@ -69,12 +69,12 @@ SELECT /* rowlock cas-floor */ floor FROM "rowlock_floor" WHERE bucket = $1::int
 
 -- dialect/postgres/cas.sql: cas-dead
 SELECT /* rowlock cas-dead */ coalesce(max(token), -1) FROM "rowlock"
-WHERE key = ANY ($1::text::bytea[]) AND placement = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE key = ANY ($1::bytea[]) AND placement = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 
 -- dialect/postgres/cas.sql: cas-reap
 DELETE /* rowlock cas-reap */ FROM "rowlock"
-WHERE key = ANY ($1::text::bytea[]) AND placement = 0
+WHERE key = ANY ($1::bytea[]) AND placement = 0
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
   AND token <= $3
 
@@ -273,7 +273,7 @@ SELECT w.caller, w.key, greatest(w.token, 0),
     FROM "rowlock" AS r WHERE r.key = w.key), 0) END, $1::smallint, $2::text,
   statement_timestamp() - w.waited * interval '1 microsecond',
   statement_timestamp() + $3::bigint * interval '1 microsecond'
-FROM quick, unnest($4::text::bytea[], $5::text::bytea[], $6::text::bigint[], $7::text::bigint[])
+FROM quick, unnest($4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[])
   AS w (key, caller, token, waited)
 ON CONFLICT (caller, key, token) DO UPDATE SET awaits = excluded.awaits,
   alive_until = least(excluded.alive_until, e.since + (excluded.alive_until - excluded.since))
@@ -281,7 +281,7 @@ ON CONFLICT (caller, key, token) DO UPDATE SET awaits = excluded.awaits,
 -- dialect/postgres/graph.sql: wait-erase
 WITH /* rowlock wait-erase */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 DELETE FROM "rowlock_wait" AS e
-USING quick, unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+USING quick, unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
   AS w (key, caller, token, nothing)
 WHERE e.caller = w.caller AND e.key = w.key AND e.token = greatest(w.token, 0)
 
@@ -296,7 +296,7 @@ WITH /* rowlock wait-edges */ RECURSIVE edges AS NOT MATERIALIZED (
     AND h.alive_until > clock_timestamp()
   WHERE w.token = 0 AND w.process = $2::smallint AND w.alive_until > clock_timestamp()
 ), reached (caller) AS (
-  SELECT c FROM unnest($1::text::bytea[]) AS f (c)
+  SELECT c FROM unnest($1::bytea[]) AS f (c)
   UNION
   SELECT e.holder FROM reached AS f JOIN edges AS e ON e.caller = f.caller
 )
@@ -321,29 +321,29 @@ WHERE alive_until <= clock_timestamp() - $1::bigint * interval '1 microsecond'
 WITH /* rowlock register */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 INSERT INTO "rowlock_queue" (key, waiter, note, alive_until)
 SELECT w.key, $1::bytea, $2::text, clock_timestamp() + $3::bigint * interval '1 microsecond'
-FROM quick, unnest($4::text::bytea[]) AS w (key)
+FROM quick, unnest($4::bytea[]) AS w (key)
 ON CONFLICT (key, waiter) DO UPDATE
   SET note = $2::text, alive_until = clock_timestamp() + $3::bigint * interval '1 microsecond'
 
 -- dialect/postgres/hints.sql: unregister
 WITH /* rowlock unregister */ quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
-DELETE FROM "rowlock_queue" AS q USING quick, unnest($1::text::bytea[]) AS w (key)
+DELETE FROM "rowlock_queue" AS q USING quick, unnest($1::bytea[]) AS w (key)
 WHERE q.key = w.key AND q.waiter = $2 AND q.rank IS NULL
 
 -- dialect/postgres/hints.sql: awaited
 SELECT /* rowlock awaited */ EXISTS (SELECT 1 FROM "rowlock_queue" AS q
                WHERE q.key = w.key AND q.waiter <> $1 AND q.alive_until > clock_timestamp())
                  AS awaited
-FROM unnest($2::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
+FROM unnest($2::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 
 -- dialect/postgres/hints.sql: waiting
 SELECT /* rowlock waiting */ (SELECT count(*) FROM (SELECT 1 FROM "rowlock_queue" AS q
         WHERE q.key = w.key AND q.rank IS NULL AND q.alive_until > clock_timestamp() LIMIT 100)
           AS live)
-FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
+FROM unnest($1::bytea[]) WITH ORDINALITY AS w (key, n) ORDER BY w.n
 
 -- dialect/postgres/hints.sql: announce
-SELECT /* rowlock announce */ pg_notify($1::text, m) FROM unnest($2::text::text[]) AS m
+SELECT /* rowlock announce */ pg_notify($1::text, m) FROM unnest($2::text[]) AS m
 
 -- dialect/postgres/hints.sql: wake
 SELECT /* rowlock wake */ pg_notify($1::text || coalesce('_' || encode(substr(coalesce(
@@ -355,7 +355,7 @@ SELECT /* rowlock wake */ pg_notify($1::text || coalesce('_' || encode(substr(co
    WHERE q.key = w.key AND q.waiter < $3 AND q.rank IS NULL AND right(q.note, 7) = 'listens'
      AND q.alive_until > clock_timestamp()
    ORDER BY q.key, q.waiter LIMIT 1)), 1, 8), 'hex'), ''), encode(w.key, 'hex'))
-FROM unnest($2::text::bytea[]) AS w (key)
+FROM unnest($2::bytea[]) AS w (key)
 
 -- dialect/postgres/hold.sql: write-lock
 
@@ -370,11 +370,11 @@ SELECT /* rowlock hold-lock */ 1 FROM "rowlock_hold" WHERE key = $1 FOR UPDATE S
 
 -- dialect/postgres/hold.sql: hold-make
 INSERT /* rowlock hold-make */ INTO "rowlock_hold" (key, made_at)
-SELECT k, clock_timestamp() FROM unnest($1::text::bytea[]) AS w (k)
+SELECT k, clock_timestamp() FROM unnest($1::bytea[]) AS w (k)
 ON CONFLICT (key) DO NOTHING
 
 -- dialect/postgres/hold.sql: hold-free
-SELECT /* rowlock hold-free */ key FROM "rowlock_hold" WHERE key = ANY ($1::text::bytea[]) FOR SHARE SKIP LOCKED
+SELECT /* rowlock hold-free */ key FROM "rowlock_hold" WHERE key = ANY ($1::bytea[]) FOR SHARE SKIP LOCKED
 
 -- dialect/postgres/hold.sql: hold-evict
 UPDATE /* rowlock hold-evict */ "rowlock" SET owner = NULL, note = '', expires_at = clock_timestamp()
@@ -394,7 +394,7 @@ SELECT /* rowlock hold-dead */ key, dead FROM (
 
 -- dialect/postgres/hold.sql: hold-drop
 DELETE /* rowlock hold-drop */ FROM "rowlock_hold"
-  WHERE key IN (SELECT key FROM "rowlock_hold" WHERE key = ANY ($1::text::bytea[])
+  WHERE key IN (SELECT key FROM "rowlock_hold" WHERE key = ANY ($1::bytea[])
   FOR UPDATE SKIP LOCKED)
 
 -- dialect/postgres/latch.sql: latch-look
@@ -533,7 +533,7 @@ WHERE name = $3
 WITH /* rowlock apply-any-within */ limited AS (
   SELECT 1 FROM "rowlock_limit" WHERE name = $6 AND generation = $7 FOR SHARE SKIP LOCKED
 ), want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[])
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::bigint[])
     WITH ORDINALITY AS w (key, owner, note, ttl, n)
 ), seen AS (
   SELECT w.n, CASE WHEN r.key IS NULL THEN 4
@@ -571,8 +571,8 @@ SELECT n, outcome, token, false, note, remaining FROM seen WHERE NOT EXISTS (SEL
 WITH /* rowlock apply-within */ limited AS (
   SELECT 1 FROM "rowlock_limit" WHERE name = $7 AND generation = $8 FOR SHARE SKIP LOCKED
 ), want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
-    $5::text::text[], $6::text::bigint[])
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bytea[],
+    $5::text[], $6::bigint[])
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
 ), found AS (
   SELECT w.*, r.ctid AS place FROM want AS w JOIN "rowlock" AS r ON r.key = w.key
@@ -663,8 +663,8 @@ WHERE o.tenant = dead.tenant AND o.key = dead.key
 
 -- dialect/postgres/queue.sql: queue-join
 WITH /* rowlock queue-join */ want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
-    $5::text::bigint[])
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bytea[],
+    $5::bigint[])
     WITH ORDINALITY AS w (key, waiter, head_start, note, ttl, n)
 ), live AS (
   SELECT q.key, q.waiter FROM want AS w
@@ -697,7 +697,7 @@ SET rank = excluded.rank, note = excluded.note, ttl = excluded.ttl,
 DELETE /* rowlock queue-leave */ FROM "rowlock_queue" AS q
 USING (
   SELECT t.key, t.waiter FROM "rowlock_queue" AS t
-  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key
+  JOIN unnest($1::bytea[], $2::bytea[]) AS w (key, waiter) ON t.key = w.key
     AND t.waiter = w.waiter
   ORDER BY t.key, t.ticket FOR UPDATE OF t
 ) AS left_now
@@ -705,7 +705,7 @@ WHERE q.key = left_now.key AND q.waiter = left_now.waiter
 
 -- dialect/postgres/queue.sql: places
 WITH /* rowlock places */ want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
+  SELECT * FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS w (key, waiter, n)
 ), line AS (
   SELECT key, waiter, row_number() OVER (PARTITION BY key ORDER BY rank, ticket) - 1 AS ahead
     FROM "rowlock_queue"
@@ -822,7 +822,7 @@ ORDER BY key, waiter LIMIT $4::bigint
 DELETE /* rowlock queue-reap */ FROM "rowlock_queue" AS q
 USING (
   SELECT t.key, t.waiter FROM "rowlock_queue" AS t
-  JOIN unnest($1::text::bytea[], $2::text::bytea[]) AS w (key, waiter) ON t.key = w.key
+  JOIN unnest($1::bytea[], $2::bytea[]) AS w (key, waiter) ON t.key = w.key
     AND t.waiter = w.waiter
   WHERE t.alive_until <= clock_timestamp() - $3::bigint * interval '1 microsecond'
   FOR UPDATE OF t SKIP LOCKED
@@ -831,11 +831,11 @@ WHERE q.key = dead.key AND q.waiter = dead.waiter
 
 -- dialect/postgres/shared.sql: share
 WITH /* rowlock share */ want AS (
-  SELECT * FROM unnest($2::text::bytea[], $3::text::bytea[], $4::text::bigint[], $5::text::bigint[])
+  SELECT * FROM unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[])
     AS w (key, owner, token, ttl)
 ), reader_group AS (
   SELECT r.key, r.owner FROM "rowlock" AS r
-  WHERE r.key = ANY ($2::text::bytea[]) AND r.placement = 0 AND r.owner IS NOT NULL
+  WHERE r.key = ANY ($2::bytea[]) AND r.placement = 0 AND r.owner IS NOT NULL
     AND r.expires_at = '9999-01-01 00:00:00+00'
     AND coalesce((SELECT CASE WHEN isfinite(min(w.joined_at))
          THEN (extract(epoch FROM clock_timestamp() - min(w.joined_at))
@@ -887,21 +887,21 @@ SELECT /* rowlock member-look */ r.key,
     FROM "rowlock_member" AS w WHERE w.key = r.key AND w.reader_group = decode('00000000000000000000000000000000', 'hex')
       AND w.expires_at > clock_timestamp()), false)::int
 FROM "rowlock" AS r
-WHERE r.key = ANY ($1::text::bytea[]) AND r.placement = 0 AND r.owner IS NOT NULL
+WHERE r.key = ANY ($1::bytea[]) AND r.placement = 0 AND r.owner IS NOT NULL
   AND r.expires_at = '9999-01-01 00:00:00+00'
 
 -- dialect/postgres/shared.sql: member-others
 SELECT /* rowlock member-others */ r.key, EXISTS (SELECT 1 FROM "rowlock_member" AS w WHERE w.key = r.key
     AND w.reader_group = decode('00000000000000000000000000000000', 'hex') AND w.expires_at > clock_timestamp())::int
 FROM "rowlock" AS r
-WHERE r.key = ANY ($1::text::bytea[]) AND r.placement = 0 AND r.owner IS NOT NULL
+WHERE r.key = ANY ($1::bytea[]) AND r.placement = 0 AND r.owner IS NOT NULL
   AND r.expires_at = '9999-01-01 00:00:00+00'
   AND NOT EXISTS (SELECT 1 FROM "rowlock_member" AS m
     WHERE m.key = r.key AND m.reader_group = r.owner AND m.expires_at > clock_timestamp())
 
 -- dialect/postgres/shared.sql: member-find
 SELECT /* rowlock member-find */ m.key, m.owner, m.reader_group
-FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
   AS w (key, owner, token, nothing)
 JOIN "rowlock_member" AS m ON m.key = w.key AND m.owner = w.owner
 WHERE m.reader_group <> decode('00000000000000000000000000000000', 'hex')
@@ -909,7 +909,7 @@ WHERE m.reader_group <> decode('00000000000000000000000000000000', 'hex')
 -- dialect/postgres/shared.sql: member-renew
 WITH /* rowlock member-renew */ want AS (
   SELECT w.key, w.owner, 'rowlockT'::bytea || int8send(w.token) AS reader_group, w.ttl
-  FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+  FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
     AS w (key, owner, token, ttl)
 ), locked AS (
   SELECT m.key, m.reader_group, m.owner FROM "rowlock_member" AS m
@@ -925,14 +925,14 @@ RETURNING m.key, m.owner, m.reader_group
 SELECT /* rowlock member-left */ m.key, m.owner, m.reader_group,
   CASE WHEN isfinite(m.expires_at)
          THEN (extract(epoch FROM m.expires_at - clock_timestamp()) * 1000000)::bigint END
-FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
   AS w (key, owner, token, nothing)
 JOIN "rowlock_member" AS m ON m.key = w.key AND m.reader_group = 'rowlockT'::bytea || int8send(w.token)
   AND m.owner = w.owner
 
 -- dialect/postgres/shared.sql: member-leave
 DELETE /* rowlock member-leave */ FROM "rowlock_member" AS m
-USING unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+USING unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
   AS w (key, owner, token, nothing)
 WHERE m.key = w.key AND m.reader_group = 'rowlockT'::bytea || int8send(w.token) AND m.owner = w.owner
 RETURNING m.key, m.owner, m.reader_group
@@ -957,12 +957,12 @@ LIMIT $2::bigint
 INSERT /* rowlock intend */ INTO "rowlock_member" AS m (key, reader_group, owner, joined_at, expires_at)
 SELECT k, decode('00000000000000000000000000000000', 'hex'), $1::bytea, clock_timestamp(),
   clock_timestamp() + $2::bigint * interval '1 microsecond'
-FROM unnest($3::text::bytea[]) AS k
+FROM unnest($3::bytea[]) AS k
 ON CONFLICT (key, reader_group, owner) DO UPDATE SET expires_at = excluded.expires_at,
   joined_at = CASE WHEN m.expires_at > clock_timestamp() THEN m.joined_at ELSE excluded.joined_at END
 
 -- dialect/postgres/shared.sql: unintend
-DELETE /* rowlock unintend */ FROM "rowlock_member" WHERE key = ANY ($1::text::bytea[])
+DELETE /* rowlock unintend */ FROM "rowlock_member" WHERE key = ANY ($1::bytea[])
   AND reader_group = decode('00000000000000000000000000000000', 'hex') AND owner = $2::bytea
 
 -- dialect/postgres/shared.sql: readers-lock
@@ -1074,12 +1074,12 @@ RETURNING r.token
 SELECT /* rowlock rows */ w.n, r.placement = 0 AS placement, r.owner, r.token, left(r.note, 384),
   CASE WHEN isfinite(r.expires_at)
          THEN (extract(epoch FROM r.expires_at - clock_timestamp()) * 1000000)::bigint END AS remaining
-FROM unnest($1::text::bytea[]) WITH ORDINALITY AS w (key, n) JOIN "rowlock" AS r ON r.key = w.key
+FROM unnest($1::bytea[]) WITH ORDINALITY AS w (key, n) JOIN "rowlock" AS r ON r.key = w.key
 
 -- dialect/postgres/statements.sql: apply
 WITH /* rowlock apply */ want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bytea[],
-    $5::text::text[], $6::text::bigint[])
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bytea[],
+    $5::text[], $6::bigint[])
     WITH ORDINALITY AS w (key, was, token, owner, note, ttl, n)
   WHERE (SELECT CASE WHEN $9::bool THEN set_config('synchronous_commit', 'off', true) ELSE '' END)
     IS NOT NULL
@@ -1123,7 +1123,7 @@ FROM want AS w LEFT JOIN "rowlock" AS r ON r.key = w.key WHERE w.n NOT IN (SELEC
 
 -- dialect/postgres/statements.sql: apply-any
 WITH /* rowlock apply-any */ want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[])
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::bigint[])
     WITH ORDINALITY AS w (key, owner, note, ttl, n)
 ), seen AS (
   SELECT w.n, CASE WHEN r.key IS NULL THEN 4
@@ -1161,8 +1161,8 @@ INSERT /* rowlock create */ INTO "rowlock" AS r (key, owner, note, token, acquir
 SELECT w.key, w.owner, w.note,
        CASE WHEN w.owner IS NULL THEN f.floor ELSE greatest(f.floor, @era) + 1 END, clock_timestamp(),
        clock_timestamp() + w.ttl * interval '1 microsecond', 0
-FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::text[], $4::text::bigint[],
-  $5::text::int[]) AS w (key, owner, note, ttl, bucket)
+FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::bigint[],
+  $5::bigint[]) AS w (key, owner, note, ttl, bucket)
 CROSS JOIN LATERAL (SELECT floor FROM "rowlock_floor" WHERE bucket = w.bucket FOR SHARE) AS f
 WHERE NOT EXISTS (SELECT 1 FROM "rowlock" AS o WHERE o.key = w.key) AND f.floor < 9223372036853727231
 ON CONFLICT (key) DO NOTHING
@@ -1170,7 +1170,7 @@ RETURNING r.key, r.token
 
 -- dialect/postgres/statements.sql: renew
 WITH /* rowlock renew */ want AS (
-  SELECT * FROM unnest($1::text::bytea[], $2::text::bytea[], $3::text::bigint[], $4::text::bigint[])
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::bigint[])
     WITH ORDINALITY AS w (key, owner, token, ttl, n)
 ), locked AS (
   SELECT r.key, w.owner, w.token, w.ttl FROM "rowlock" AS r JOIN want AS w ON r.key = w.key
@@ -1267,7 +1267,7 @@ SELECT /* rowlock inspect-keys */ r.key, r.owner, r.token, left(r.note, 384),
          THEN (extract(epoch FROM clock_timestamp() - r.acquired_at) * 1000000)::bigint END AS age,
        r.placement
 FROM "rowlock" AS r
-WHERE r.key = ANY ($1::text::bytea[]) AND r.key > $2 AND r.key <= $3
+WHERE r.key = ANY ($1::bytea[]) AND r.key > $2 AND r.key <= $3
   AND ($4::int = 0 OR r.owner IS NOT NULL AND
     ((r.expires_at > clock_timestamp()) IS NOT FALSE OR r.expires_at = '-infinity'))
 ORDER BY r.key LIMIT $5::bigint
@@ -1314,12 +1314,12 @@ SELECT /* rowlock dead */ key, dead FROM (
 
 -- dialect/postgres/statements.sql: dead-lock
 SELECT /* rowlock dead-lock */ key, token FROM "rowlock"
-WHERE key = ANY ($1::text::bytea[]) AND placement = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
+WHERE key = ANY ($1::bytea[]) AND placement = 0 AND token BETWEEN 0 AND 9223372036853727231 - 1
   AND expires_at <= clock_timestamp() - $2::bigint * interval '1 microsecond'
 ORDER BY key FOR UPDATE SKIP LOCKED
 
 -- dialect/postgres/statements.sql: reap
-DELETE /* rowlock reap */ FROM "rowlock" WHERE key = ANY ($1::text::bytea[])
+DELETE /* rowlock reap */ FROM "rowlock" WHERE key = ANY ($1::bytea[])
 
 -- dialect/postgres/token.sql: token-raise
 UPDATE /* rowlock token-raise */ @table SET @token = $1::bigint WHERE @table.@key = $2 AND @table.@token <= $3::bigint
@@ -1342,8 +1342,8 @@ FROM @table WHERE @table.@key = $1
 INSERT /* rowlock trace-write */ INTO "rowlock_trace" (at, id, key, event, token, owner, note, number, detail)
 SELECT statement_timestamp() - w.age * interval '1 microsecond', w.id, w.key, w.event, w.token, w.owner,
   w.note, w.number, w.detail
-FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bytea[], $4::text::text[],
-  $5::text::bigint[], $6::text::bytea[], $7::text::text[], $8::text::bigint[], $9::text::text[])
+FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::text[],
+  $5::bigint[], $6::bytea[], $7::text[], $8::bigint[], $9::text[])
   AS w (age, id, key, event, token, owner, note, number, detail)
 
 -- dialect/postgres/trace.sql: trace-list

@@ -171,8 +171,11 @@ func named(args []Arg) []driver.NamedValue {
 	all := make([]driver.NamedValue, len(args))
 	for i := range args {
 		all[i] = driver.NamedValue{Ordinal: i + 1, Value: args[i].value()}
-		if n, ok := all[i].Value.(int); ok {
-			all[i].Value = int64(n)
+		switch v := all[i].Value.(type) {
+		case int:
+			all[i].Value = int64(v)
+		case driver.Valuer:
+			all[i].Value, _ = v.Value() // an array of ours, which always has one
 		}
 	}
 	return all
