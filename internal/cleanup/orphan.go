@@ -137,16 +137,6 @@ func (c *Cleaner) loop(ctx context.Context) {
 
 func every(*orphaned) bool { return true }
 
-// sleep reports false when ctx ended first.
-func sleep(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(pause):
-		return true
-	}
-}
-
 // take returns the orphans that due selects. None of them is fresh any more.
 func (c *Cleaner) take(due func(*orphaned) bool) (leases []lease.Lease) {
 	c.mu.Lock()
@@ -217,7 +207,13 @@ func (c *Cleaner) Stop(ctx context.Context) (err error) {
 		var more bool
 		more, err = c.round(last, every)
 		// A store that cannot settle may grant until the orphan's window is over.
-		again = (err != nil || more && !settled) && sleep(ctx)
+		if again = err != nil || more && !settled; again {
+			select {
+			case <-ctx.Done():
+				again = false
+			case <-time.After(pause):
+			}
+		}
 	}
 	if err != nil {
 		err = fmt.Errorf("rowlock: close: a lease could not be released; it expires: %w", err)

@@ -155,7 +155,8 @@ func (a *Asker) Discard(ctx context.Context, g Grants) {
 // contended returns the keys that are held, in key order.
 func (a *Asker) contended(ctx context.Context, c *Call, g Grants) error {
 	var all []error
-	for _, of := range inKeyOrder(g.Each) {
+	byKey := func(a, b Grant) int { return cmp.Compare(a.Req.Key, b.Req.Key) }
+	for _, of := range slices.SortedFunc(slices.Values(g.Each), byKey) {
 		if of.Answer.Possible {
 			continue
 		}
@@ -176,16 +177,6 @@ func (a *Asker) contended(ctx context.Context, c *Call, g Grants) error {
 		return &lease.HeldError{Key: g.Each[0].Req.Key} // the store does not say which key is held
 	}
 	return oneline.Join(all...)
-}
-
-// inKeyOrder returns the requests in key order.
-func inKeyOrder(each []Grant) []*Grant {
-	sorted := make([]*Grant, len(each))
-	for i := range each {
-		sorted[i] = &each[i]
-	}
-	slices.SortFunc(sorted, func(a, b *Grant) int { return cmp.Compare(a.Req.Key, b.Req.Key) })
-	return sorted
 }
 
 // IsClosed reports whether the client is closing, which closes closed: nothing more is asked for.

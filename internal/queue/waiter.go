@@ -92,7 +92,11 @@ func (w *waiter) Lost(_ context.Context, err error) (again bool, failed error) {
 
 // inTheWay returns the first key that is held, and key itself if it is.
 func inTheWay(err error, key string) (first, here *lease.HeldError) {
-	for _, e := range flat(err) {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	for _, e := range all {
 		var held *lease.HeldError
 		if !errors.As(e, &held) {
 			continue
@@ -105,14 +109,6 @@ func inTheWay(err error, key string) (first, here *lease.HeldError) {
 		}
 	}
 	return first, here
-}
-
-// flat returns the errors that are joined in err, or err alone.
-func flat(err error) []error {
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		return several.Unwrap()
-	}
-	return []error{err}
 }
 
 func (w *waiter) Awaits() string         { return w.key }
