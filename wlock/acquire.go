@@ -105,7 +105,10 @@ func (s *Store) prolong(ctx context.Context, e *entry, ttl time.Duration) (lease
 			return lease.Renewed{}, err
 		}
 		if ttl > 0 && ttl < left {
-			s.stops(e, time.Now().Add(ttl))
+			s.mu.Lock()
+			e.until = time.Now().Add(ttl)
+			e.view.until = e.until
+			s.mu.Unlock()
 		}
 		bound, cancel := context.WithDeadline(ctx, e.until)
 		g, err := s.extend(bound, s.ask(e, ttl))
@@ -114,25 +117,18 @@ func (s *Store) prolong(ctx context.Context, e *entry, ttl time.Duration) (lease
 			s.stray(e, ttl)
 		}
 		switch {
-		case err == nil:
-			return s.extended(e, g, ttl), nil
+		case err == nil && s.holds(e, g, ttl, ""):
+			return lease.Renewed{Outcome: lease.Extended}, nil
+		case err == nil: // the key may have had another holder before the answer came
+			e.newest = g.Token
+			s.giveUp(e)
+			return lease.Renewed{Outcome: lease.Lost}, nil
 		case !errors.Is(err, ErrRefused):
 			return lease.Renewed{}, err
 		}
 	}
 	s.giveUp(e)
 	return lease.Renewed{Outcome: lease.Lost}, nil
-}
-
-// extended tells of an extension only if it came while the lease lasted by the holder's own clock:
-// later the key may have had another holder.
-func (s *Store) extended(e *entry, g Grant, ttl time.Duration) lease.Renewed {
-	if s.holds(e, g, ttl, "") {
-		return lease.Renewed{Outcome: lease.Extended}
-	}
-	e.newest = g.Token
-	s.giveUp(e)
-	return lease.Renewed{Outcome: lease.Lost}
 }
 
 // giveUp ends a lost lease, and has released what a server may still have of it.

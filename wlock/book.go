@@ -134,13 +134,6 @@ func (s *Store) holds(e *entry, g Grant, ttl time.Duration, note string) bool {
 	return true
 }
 
-// stops fixes until when the holder relies on the lease.
-func (s *Store) stops(e *entry, until time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e.until, e.view.until = until, until
-}
-
 // ends notes that the lease is not held any more.
 func (s *Store) ends(e *entry) {
 	s.mu.Lock()

@@ -22,8 +22,6 @@ type link struct {
 	avoid   atomic.Int64 // until when, since the client began
 }
 
-func newLink(n node) *link { return &link{node: n, address: n.address(), one: make(chan struct{}, 1)} }
-
 // conn is one connection, shared by all calls to a server.
 type conn struct {
 	c    *Client

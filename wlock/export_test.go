@@ -23,7 +23,9 @@ func (s *Store) EndAll(key string) {
 		if err != nil {
 			panic(err)
 		}
-		s.stops(e, time.Time{})
+		s.mu.Lock()
+		e.until, e.view.until = time.Time{}, time.Time{}
+		s.mu.Unlock()
 		s.leave(e)
 	}
 }

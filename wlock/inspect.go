@@ -1,6 +1,7 @@
 package wlock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -23,9 +24,7 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 	keys := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(f.Keys))), func(key string) bool {
 		return !strings.HasPrefix(key, f.Prefix) || key <= f.After
 	})
-	records, err := each(s, ctx, keys,
-		func(key string) (lease.Record, error) { return s.inspect(ctx, key) },
-		func(err error) lease.Record { return lease.Record{Err: err} })
+	records, err := each(s, ctx, keys, s.inspect, func(err error) lease.Record { return lease.Record{Err: err} })
 	for _, r := range records {
 		if r.Err != nil { // it is no row that is corrupt
 			err = r.Err
@@ -35,10 +34,7 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 		return nil, err
 	}
 	records = slices.DeleteFunc(records, func(r lease.Record) bool { return !r.Held })
-	if f.Limit <= 0 {
-		f.Limit = 1000
-	}
-	return records[:min(len(records), f.Limit)], nil
+	return records[:min(len(records), cmp.Or(max(f.Limit, 0), 1000))], nil
 }
 
 func (s *Store) inspect(ctx context.Context, key string) (lease.Record, error) {

@@ -2,6 +2,8 @@ package wlock
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -74,20 +76,11 @@ func (s *Store) watch(key string) {
 	at := s.sights[key]
 	at.watched = false
 	s.sights[key] = at
+	listeners := slices.Collect(maps.Keys(s.listeners))
 	s.mu.Unlock()
 	if err == nil {
-		s.tell(key)
-	}
-}
-
-func (s *Store) tell(key string) {
-	s.mu.Lock()
-	listeners := make([]*listener, 0, len(s.listeners))
-	for l := range s.listeners {
-		listeners = append(listeners, l)
-	}
-	s.mu.Unlock()
-	for _, l := range listeners {
-		l.heard(key)
+		for _, l := range listeners {
+			l.heard(key)
+		}
 	}
 }

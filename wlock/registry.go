@@ -152,7 +152,8 @@ func (c *Client) take(t *topology) error {
 	c.topologyVersion = t.Version
 	for _, n := range t.Nodes {
 		if l := c.links[n.Seq]; l == nil || l.address != n.address() {
-			c.links[n.Seq] = newLink(n) // calls under way keep the one before
+			// calls under way keep the one before
+			c.links[n.Seq] = &link{node: n, address: n.address(), one: make(chan struct{}, 1)}
 		}
 	}
 	for _, g := range t.Groups {
@@ -187,12 +188,8 @@ func (c *Client) dial(ctx context.Context, address string) (net.Conn, error) {
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+	until, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-until.Done()
+	return ctx.Err() == nil
 }

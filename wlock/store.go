@@ -65,7 +65,7 @@ func wireKey(key string) string {
 
 // each answers items side by side: their requests share a connection. The error of a batch of one
 // is the call's own.
-func each[Q, A any](s *Store, ctx context.Context, items []Q, one func(Q) (A, error), failed func(error) A) (
+func each[Q, A any](s *Store, ctx context.Context, items []Q, one func(context.Context, Q) (A, error), failed func(error) A) (
 	[]A, error,
 ) {
 	if err := ctx.Err(); err != nil {
@@ -76,7 +76,7 @@ func each[Q, A any](s *Store, ctx context.Context, items []Q, one func(Q) (A, er
 	}
 	answers := make([]A, len(items))
 	answer := func(i int) error {
-		a, err := one(items[i])
+		a, err := one(ctx, items[i])
 		if answers[i] = a; err != nil {
 			answers[i] = failed(err)
 		}
@@ -97,21 +97,15 @@ func each[Q, A any](s *Store, ctx context.Context, items []Q, one func(Q) (A, er
 // token. A key that the server refuses is refused on that server's word: it may have been released
 // a moment ago.
 func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-	return each(s, ctx, reqs,
-		func(q lease.AcquireRequest) (lease.Acquired, error) { return s.acquire(ctx, q) },
-		func(err error) lease.Acquired { return lease.Acquired{Err: err} })
+	return each(s, ctx, reqs, s.acquire, func(err error) lease.Acquired { return lease.Acquired{Err: err} })
 }
 
 // Renew extends leases by acquiring them again. See the package comment.
 func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-	return each(s, ctx, reqs,
-		func(q lease.RenewRequest) (lease.Renewed, error) { return s.renew(ctx, q) },
-		func(err error) lease.Renewed { return lease.Renewed{Err: err} })
+	return each(s, ctx, reqs, s.renew, func(err error) lease.Renewed { return lease.Renewed{Err: err} })
 }
 
 // Release ends leases. The token of one is that which Acquire has returned.
 func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
-	return each(s, ctx, leases,
-		func(l lease.Lease) (lease.Released, error) { return s.release(ctx, l) },
-		func(err error) lease.Released { return lease.Released{Err: err} })
+	return each(s, ctx, leases, s.release, func(err error) lease.Released { return lease.Released{Err: err} })
 }

@@ -48,15 +48,8 @@ func (s Status) String() string {
 	return names[s]
 }
 
-// What an Event says.
-const (
-	Acquired     int32 = 0
-	Updated      int32 = 1
-	Released     int32 = 2
-	Expired      int32 = 3
-	WriteExpired int32 = 113
-	ReadExpired  int32 = 123
-)
+// Acquired is an Event by which a waiter has the lock. The others only say that it may be free.
+const Acquired int32 = 0
 
 // Owner is who asks: host, thread and process of Java clients, which are 128 free bits.
 type Owner [16]byte
@@ -198,9 +191,6 @@ func (m *Response) sign(c *coder) {
 	}
 	c.i32(&sign)
 }
-
-// MasterTo is the properties of a redirect. The real one names a port that is not for clients.
-func MasterTo(address string) string { return "PROPERTY_MASTER!" + address + "^" }
 
 // Master is the address in a redirect's properties, or "".
 func Master(properties string) string {

@@ -34,7 +34,7 @@ func granted(of Type, session int64) *Response {
 
 func redirect(to string) *Response {
 	r := response(Acquire, 7, Redirect)
-	r.Properties = MasterTo(to)
+	r.Properties = "PROPERTY_MASTER!" + to + "^"
 	return r
 }
 
@@ -54,7 +54,7 @@ var vectors = []message{
 	response(Acquire, 7, Wait),
 	redirect("10.9.8.7:41000"),
 	event(19, Lock{Token: token, WatchID: 0x1122334455667788, Event: Acquired}),
-	event(20, Lock{Token: -1, WatchID: -1, Event: Expired}),
+	event(20, Lock{Token: -1, WatchID: -1, Event: 3}),
 	request(Renew, 8, Lock{Token: token, Expire: 30000}),
 	response(Renew, 8, Success),
 	request(Release, 9, Lock{Token: token}),
@@ -122,7 +122,7 @@ func empty(like message) message {
 
 func TestAMasterIsFoundAmongProperties(t *testing.T) {
 	for text, want := range map[string]string{
-		MasterTo("1.2.3.4:5"): "1.2.3.4:5", "": "", "a!b^PROPERTY_MASTER!x:1^": "x:1", "PROPERTY_MASTER^": "",
+		"PROPERTY_MASTER!1.2.3.4:5^": "1.2.3.4:5", "": "", "a!b^PROPERTY_MASTER!x:1^": "x:1", "PROPERTY_MASTER^": "",
 	} {
 		if got := Master(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

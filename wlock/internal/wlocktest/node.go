@@ -220,7 +220,7 @@ func (n *Node) group(id int32) *group {
 func (n *Node) master(g *group) *Node { return n.c.nodes[g.master-1] }
 
 func (n *Node) redirect(k *conn, q *frame.Request, to string) {
-	n.answer(k, q, &frame.Response{Status: frame.Redirect, Hops: q.Hops, Properties: frame.MasterTo(to)})
+	n.answer(k, q, &frame.Response{Status: frame.Redirect, Hops: q.Hops, Properties: "PROPERTY_MASTER!" + to + "^"})
 }
 
 func (n *Node) answer(k *conn, q *frame.Request, a *frame.Response) {

@@ -15,6 +15,15 @@ const (
 	brief = 10 * time.Second
 )
 
+// What an event says but for frame.Acquired.
+const (
+	updated      int32 = 1
+	released     int32 = 2
+	expired      int32 = 3
+	writeExpired int32 = 113
+	readExpired  int32 = 123
+)
+
 // waiter is an entry of a queue, in its master's memory.
 type waiter struct {
 	from     *conn
@@ -91,7 +100,7 @@ func (n *Node) promote(g *group, key string) {
 	}
 	if r := n.view(g)[key]; w == nil && (r == nil || r.writer == nil) {
 		for _, w := range n.waiting(g, key) {
-			n.event(g, w.from, key, w.owner, frame.Lock{Token: -1, WatchID: w.id, Event: frame.Released})
+			n.event(g, w.from, key, w.owner, frame.Lock{Token: -1, WatchID: w.id, Event: released})
 		}
 		delete(g.queues, key)
 	}
@@ -99,7 +108,7 @@ func (n *Node) promote(g *group, key string) {
 
 // updated tells those that only watch of a new owner.
 func (n *Node) updated(g *group, key string, l *lock) {
-	n.leave(g, key, func(o *waiter) bool { return o.watch == 1 }, frame.Updated, l.token, l.owner)
+	n.leave(g, key, func(o *waiter) bool { return o.watch == 1 }, updated, l.token, l.owner)
 }
 
 // leave tells waiters, which then are none any more.
@@ -121,6 +130,6 @@ func (n *Node) watch(from *conn, g *group, q *frame.Request) {
 	case l == nil:
 		n.promote(g, q.Key)
 	case q.Kind == frame.Mutex && l.token > q.Token:
-		n.leave(g, q.Key, func(*waiter) bool { return true }, frame.Updated, l.token, l.owner)
+		n.leave(g, q.Key, func(*waiter) bool { return true }, updated, l.token, l.owner)
 	}
 }

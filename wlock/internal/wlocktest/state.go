@@ -179,12 +179,12 @@ func (n *Node) expired(g *group, key string) (some bool) {
 			continue
 		}
 		some = true
-		kind, what := frame.Kind{}, frame.Expired
+		kind, what := frame.Kind{}, expired
 		switch {
 		case r.shared && l == r.writer:
-			kind, what = frame.Writer, frame.WriteExpired
+			kind, what = frame.Writer, writeExpired
 		case r.shared:
-			kind, what = frame.Reader, frame.ReadExpired
+			kind, what = frame.Reader, readExpired
 		}
 		n.event(g, l.from, key, l.owner, frame.Lock{Token: -1, WatchID: -1, Event: what})
 		if !n.remove(g, key, kind, l.owner, l.token) {
