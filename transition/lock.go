@@ -42,6 +42,7 @@ type Lock struct {
 	old  OldHeld
 
 	stop chan struct{}
+	once sync.Once // closes stop
 	done sync.WaitGroup
 
 	mu      sync.Mutex
@@ -87,19 +88,21 @@ func (l *Lock) lose(err error) {
 }
 
 // Unlock releases the old lock and then ours, so that the next process in stage Both finds the old
-// one free. Its error is that of ours, which protects what the lock is for.
+// one free, also if ctx has ended. Its error is that of ours, which protects what the lock is for.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.old != nil {
-		if l.stop != nil {
-			close(l.stop)
-			l.done.Wait()
-		}
-		old, cancel := context.WithTimeout(ctx, within)
-		defer cancel()
-		if err := l.old.Unlock(old); err != nil && l.OldLost() == nil {
-			l.log.LogAttrs(ctx, slog.LevelWarn, "rowlock: transition: the old lock could not be released",
-				slog.String("key", l.key), slog.Any("error", err))
-		}
+		l.once.Do(func() { l.unlockOld(context.WithoutCancel(ctx)) })
 	}
 	return l.ours.Unlock(ctx)
+}
+
+func (l *Lock) unlockOld(ctx context.Context) {
+	close(l.stop)
+	l.done.Wait()
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if err := l.old.Unlock(ctx); err != nil && l.OldLost() == nil {
+		l.log.LogAttrs(ctx, slog.LevelWarn, "rowlock: transition: the old lock could not be released",
+			slog.String("key", l.key), slog.Any("error", err))
+	}
 }

@@ -114,7 +114,7 @@ func (s *Locks) take(ctx context.Context, key string, wait bool, opts []rowlock.
 	if err != nil {
 		return nil, err
 	}
-	l := &Lock{key: key, log: s.cfg.Logger, ours: ours}
+	l := &Lock{key: key, log: s.cfg.Logger, ours: ours, stop: make(chan struct{})}
 	ctx, end := context.WithCancelCause(ctx) // not Within: the other lock may be of a client too, on this key
 	defer end(nil)
 	defer context.AfterFunc(ours.Context(), func() { end(context.Cause(ours.Context())) })()
@@ -127,7 +127,6 @@ func (s *Locks) take(ctx context.Context, key string, wait bool, opts []rowlock.
 		return nil, err
 	}
 	if l.old != nil {
-		l.stop = make(chan struct{})
 		l.done.Go(l.keep)
 	}
 	return l, nil
