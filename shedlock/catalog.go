@@ -48,37 +48,34 @@ var catalogs = map[string]catalog{
 		keep:  "ALTER TABLE %s ENGINE=InnoDB",
 		columns: `SELECT column_name, column_type, is_nullable = 'YES',
 				column_default IS NOT NULL OR extra LIKE '%auto_increment%' OR extra LIKE '%GENERATED%'
-			FROM information_schema.columns WHERE table_schema = coalesce(nullif(?, ''), database()) AND table_name = ?`,
+			FROM information_schema.columns WHERE table_schema = ? AND table_name = ?`,
 		facts: `SELECT EXISTS (
 				SELECT 1 FROM information_schema.statistics s WHERE s.table_schema = t.table_schema
 					AND s.table_name = t.table_name AND non_unique = 0
 				GROUP BY index_name HAVING count(*) = 1 AND max(column_name) = 'name' AND max(sub_part) IS NULL),
 			CASE WHEN engine IS NULL THEN 'no table' WHEN engine <> 'InnoDB' THEN engine ELSE '' END,
 			CASE WHEN @@session.time_zone = @@global.time_zone THEN '' ELSE @@session.time_zone END
-			FROM information_schema.tables t WHERE table_schema = coalesce(nullif(?, ''), database()) AND table_name = ?`,
+			FROM information_schema.tables t WHERE table_schema = ? AND table_name = ?`,
 		split: true,
 	},
 }
 
-// read returns what the database says of a table: no columns if there is none.
+// read returns what the database says of a table, by its quoted name: no columns if there is none.
 func (c catalog) read(ctx context.Context, db *sql.DB, table string) (t found, err error) {
 	args := []any{table}
 	if c.split {
-		schema, name, ok := strings.Cut(table, ".")
-		if !ok {
-			schema, name = "", table
-		}
+		schema, name, _ := strings.Cut(strings.Trim(table, "`"), "`.`")
 		args = []any{schema, name}
 	}
 	t.columns = make(map[string]column)
-	if err := c.readColumns(ctx, db, t.columns, args); err != nil {
-		return t, fmt.Errorf("rowlock: shedlock: table %s: %w", table, err)
+	err = c.readColumns(ctx, db, t.columns, args)
+	if err == nil && len(t.columns) > 0 {
+		err = db.QueryRowContext(ctx, c.facts, args...).Scan(&t.unique, &t.fleeing, &t.zone)
 	}
-	err = db.QueryRowContext(ctx, c.facts, args...).Scan(&t.unique, &t.fleeing, &t.zone)
-	if err != nil && len(t.columns) > 0 {
-		return t, fmt.Errorf("rowlock: shedlock: table %s: %w", table, err)
+	if err != nil {
+		err = fmt.Errorf("rowlock: shedlock: table %s: %w", table, err)
 	}
-	return t, nil
+	return t, err
 }
 
 func (c catalog) readColumns(ctx context.Context, db *sql.DB, columns map[string]column, args []any) error {

@@ -2,7 +2,6 @@ package shedlock
 
 import (
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
@@ -29,10 +28,10 @@ type sighting struct {
 	behind     time.Duration // proven of the clock that wrote it
 }
 
-func (s sighting) isOf(r row) bool { return s.by == r.by && near(s.locked, r.locked()) }
-
-// near allows for the clock that locked_at was subtracted from: MySQL's has milliseconds.
-func near(a, b time.Duration) bool { return math.Abs(float64(a-b)) <= float64(2*time.Millisecond) }
+// isOf allows for the clock that locked_at was subtracted from: MySQL's has milliseconds.
+func (s sighting) isOf(r row) bool {
+	return s.by == r.by && (s.locked-r.locked()).Abs() <= 2*time.Millisecond
+}
 
 // note compares a row with what was last seen of it. If it was locked by another clock before it was
 // last seen otherwise, that clock is behind.

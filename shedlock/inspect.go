@@ -3,6 +3,7 @@ package shedlock
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +15,8 @@ import (
 // a row that a Java process has locked is named by an owner that is made up, and differs with each
 // grant. See [lease.Store].
 func (s *Store) Inspect(ctx context.Context, f lease.Filter) (list []lease.Record, err error) {
-	found, err := s.read(ctx, f.Keys)
+	var found []row
+	err = s.on(ctx, func(c *sql.Conn) (err error) { found, err = s.read(ctx, c, f.Keys); return err })
 	if err != nil {
 		return nil, fmt.Errorf("rowlock: shedlock: inspect: %w", err)
 	}
@@ -25,19 +27,19 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) (list []lease.Recor
 		}
 	}
 	slices.SortFunc(list, func(a, b lease.Record) int { return strings.Compare(a.Key, b.Key) })
-	return list[:min(len(list), cmp.Or(f.Limit, 1000))], nil
+	return list[:min(len(list), cmp.Or(max(f.Limit, 0), 1000))], nil
 }
 
 // read returns the rows of keys, or all: ShedLock's table has one for each job.
-func (s *Store) read(ctx context.Context, keys []string) (list []row, err error) {
+func (s *Store) read(ctx context.Context, on *sql.Conn, keys []string) (list []row, err error) {
 	if len(keys) == 1 {
-		r, ok, err := s.look(ctx, keys[0])
+		r, ok, err := s.look(ctx, on, keys[0])
 		if err != nil || !ok || r.name != keys[0] {
 			return nil, err
 		}
 		return []row{r}, nil
 	}
-	rows, err := s.db.QueryContext(ctx, s.text.all)
+	rows, err := on.QueryContext(ctx, s.text.all)
 	if err != nil {
 		return nil, err
 	}
@@ -54,5 +56,3 @@ func (s *Store) read(ctx context.Context, keys []string) (list []row, err error)
 	}
 	return list, rows.Err()
 }
-
-func hasNUL(key string) bool { return strings.ContainsRune(key, 0) }

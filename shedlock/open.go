@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/isnil"
@@ -38,15 +39,23 @@ func Open(ctx context.Context, db *sql.DB, d dialect.Dialect, opts ...Option) (*
 	if !ok {
 		return nil, fmt.Errorf("%w: shedlock on %s; use PostgreSQL, MySQL or MariaDB", lease.ErrUnsupported, d.Name())
 	}
-	t, err := catalog.read(ctx, db, table)
+	if catalog.numbered { // ShedLock quotes no name, and PostgreSQL then has it in lower case
+		table = strings.ToLower(table)
+	}
+	quoted, err := sqlstore.Of(d).OwnIn(ctx, db, table)
+	if err != nil {
+		return nil, err
+	}
+	t, err := catalog.read(ctx, db, quoted)
 	if err != nil {
 		return nil, err
 	}
 	if err := t.check(table, catalog); err != nil {
 		return nil, err
 	}
-	return &Store{
-		db: db, dialect: sqlstore.Of(d), text: statements(catalog.words, table, catalog.numbered),
+	s := &Store{
+		db: db, dialect: sqlstore.Of(d), text: statements(catalog.words, quoted, catalog.numbered), zone: t.zone,
 		names: t.columns["name"].room(), most: t.columns["locked_by"].room(),
-	}, nil
+	}
+	return s, s.settle(ctx, "open", table, new(bool), func(*sql.Conn) (bool, error) { return false, nil })
 }

@@ -52,10 +52,6 @@ func (r row) note() string {
 	return r.by
 }
 
-func (r row) holder() lease.Holder {
-	return lease.Holder{Note: shortened(r.note()), Remaining: r.left}
-}
-
 // shortened keeps to what a store may return: a column can be longer than ShedLock's.
 func shortened(note string) string {
 	return strings.ToValidUTF8(note[:min(len(note), lease.MaxStoredNote)], "")
@@ -80,9 +76,7 @@ func (r row) record() lease.Record {
 	return rec
 }
 
-type scanner interface{ Scan(dest ...any) error }
-
-func scan(from scanner) (r row, err error) {
+func scan(from interface{ Scan(dest ...any) error }) (r row, err error) {
 	var left, age, clock int64
 	err = from.Scan(&r.name, &r.by, &left, &age, &clock)
 	r.left, r.age, r.clock = micros(left), micros(age), micros(clock)
@@ -92,8 +86,8 @@ func scan(from scanner) (r row, err error) {
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
 // look reads a row. ok is false if there is none.
-func (s *Store) look(ctx context.Context, key string) (r row, ok bool, err error) {
-	r, err = scan(s.db.QueryRowContext(ctx, s.text.look, key))
+func (s *Store) look(ctx context.Context, on *sql.Conn, key string) (r row, ok bool, err error) {
+	r, err = scan(on.QueryRowContext(ctx, s.text.look, key))
 	if errors.Is(err, sql.ErrNoRows) {
 		return r, false, nil
 	}

@@ -3,8 +3,10 @@ package shedlock
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -20,15 +22,21 @@ type Store struct {
 	db          *sql.DB
 	dialect     *sqlstore.Dialect
 	text        text
-	names, most int // the lengths of name and locked_by in characters
+	zone        string // of the sessions, if it is not the server's
+	names, most int    // the lengths of name and locked_by in characters
 	clocks      clocks
 }
 
 // tries of a request that another transaction was in the way of, or of which no answer came.
 const tries = 5
 
-// errRaced says that the row changed between two statements.
-var errRaced = errors.New("the row changed underneath")
+var (
+	// errRaced says that the row changed between two statements.
+	errRaced = errors.New("the row changed underneath")
+	// errStrayed says that a write would not be committed, or have other times. The session has gone.
+	errStrayed = fmt.Errorf("%w: sessions of the pool have autocommit = 0, another time_zone than the "+
+		"server, or a timestamp: leave these out of the DSN, and of what is sent on its connections", lease.ErrConfig)
+)
 
 // Acquire grants each free or expired key to its requester. Its tokens are 0. See [lease.Store].
 func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
@@ -64,11 +72,11 @@ func (s *Store) acquire(ctx context.Context, r lease.AcquireRequest) (a lease.Ac
 	if err := s.check(r); err != nil {
 		return lease.Acquired{Err: err}
 	}
-	err := s.settle(ctx, "acquire", r.Key, &a.Unknown, func() (sent bool, err error) {
+	err := s.settle(ctx, "acquire", r.Key, &a.Unknown, func(c *sql.Conn) (sent bool, err error) {
 		var holder row
-		a.Granted, holder, sent, err = s.attempt(ctx, r)
+		a.Granted, holder, sent, err = s.attempt(ctx, c, r)
 		if err == nil && !a.Granted {
-			a.Holder = holder.holder()
+			a.Holder = lease.Holder{Note: shortened(holder.note()), Remaining: holder.left}
 		}
 		return sent, err
 	})
@@ -81,16 +89,18 @@ func (s *Store) acquire(ctx context.Context, r lease.AcquireRequest) (a lease.Ac
 // settle repeats what is idempotent until it has an answer. unknown is set once a write was sent of
 // which no answer came.
 func (s *Store) settle(
-	ctx context.Context, verb, key string, unknown *bool, do func() (sent bool, err error),
+	ctx context.Context, verb, key string, unknown *bool, do func(*sql.Conn) (sent bool, err error),
 ) error {
 	pauses := retry.Pauses()
 	for try := 1; ; try++ {
-		sent, err := do()
-		if err == nil || errors.Is(err, lease.ErrConfig) || errors.Is(err, lease.ErrInvalidKey) {
-			return err
-		}
+		sent := false
+		err := s.on(ctx, func(c *sql.Conn) (err error) { sent, err = do(c); return err })
 		v := sqlstore.Verdict{Class: sqlstore.Conflict}
-		if !errors.Is(err, errRaced) {
+		switch {
+		case errors.Is(err, errRaced), errors.Is(err, errStrayed):
+		case err == nil, errors.Is(err, lease.ErrConfig), errors.Is(err, lease.ErrInvalidKey):
+			return err
+		default:
 			v = sqlstore.Judge(s.dialect, err)
 		}
 		*unknown = *unknown || sent && v.Class == sqlstore.Unknown
@@ -104,14 +114,42 @@ func (s *Store) settle(
 	}
 }
 
+// on calls do with a connection of the pool, from which it takes what an application has left there:
+// in its transaction, or without autocommit, a grant would end with the connection, and on MySQL a
+// TIMESTAMP of another zone is another time. What cannot be used is closed.
+func (s *Store) on(ctx context.Context, do func(*sql.Conn) error) error {
+	c, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	fit := s.text.fit == "" // pgx discards a session with a transaction, and times there have no zone
+	if !fit {
+		if _, err = c.ExecContext(ctx, "ROLLBACK"); err == nil {
+			err = c.QueryRowContext(ctx, s.text.fit, s.zone).Scan(&fit)
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case !fit:
+		_ = c.Raw(func(any) error { return driver.ErrBadConn })
+		return errStrayed
+	}
+	return do(c)
+}
+
 // attempt writes only if the row is free, expired or this owner's.
-func (s *Store) attempt(ctx context.Context, r lease.AcquireRequest) (granted bool, found row, sent bool, err error) {
-	found, ok, err := s.look(ctx, r.Key)
+func (s *Store) attempt(
+	ctx context.Context, c *sql.Conn, r lease.AcquireRequest,
+) (granted bool, found row, sent bool, err error) {
+	found, ok, err := s.look(ctx, c, r.Key)
 	switch {
 	case err != nil:
 		return false, found, false, err
 	case !ok:
-		return s.create(ctx, r)
+		err = s.create(ctx, c, r)
+		return err == nil, row{}, true, err
 	case found.name != r.Key:
 		return false, found, false, fmt.Errorf("%w: shedlock: the table's collation takes %q for %q, which is there: use that",
 			lease.ErrInvalidKey, r.Key, found.name)
@@ -122,7 +160,7 @@ func (s *Store) attempt(ctx context.Context, r lease.AcquireRequest) (granted bo
 	if found.left > 0 && !found.isOf(r.Owner) {
 		return false, found, false, nil
 	}
-	n, err := s.exec(ctx, s.text.update, r.TTL.Microseconds(), lockedBy(r, s.most), r.Key, mark(r.Owner))
+	n, err := exec(ctx, c, s.text.update, r.TTL.Microseconds(), lockedBy(r, s.most), r.Key, mark(r.Owner))
 	if err == nil && n == 0 {
 		err = errRaced
 	}
@@ -130,28 +168,28 @@ func (s *Store) attempt(ctx context.Context, r lease.AcquireRequest) (granted bo
 }
 
 // create inserts the row. If another process was first, the next attempt finds its row.
-func (s *Store) create(ctx context.Context, r lease.AcquireRequest) (granted bool, found row, sent bool, err error) {
-	_, err = s.exec(ctx, s.text.insert, r.Key, r.TTL.Microseconds(), lockedBy(r, s.most))
+func (s *Store) create(ctx context.Context, c *sql.Conn, r lease.AcquireRequest) error {
+	_, err := exec(ctx, c, s.text.insert, r.Key, r.TTL.Microseconds(), lockedBy(r, s.most))
 	if err != nil && sqlstore.Judge(s.dialect, err).Class == sqlstore.Refused {
-		if _, ok, failed := s.look(ctx, r.Key); ok && failed == nil {
+		if _, ok, failed := s.look(ctx, c, r.Key); ok && failed == nil {
 			err = errRaced
 		}
 	}
-	return err == nil, row{}, true, err
+	return err
 }
 
 // renew finds no change if the row has this very expiry already: MySQL then counts no row.
 func (s *Store) renew(ctx context.Context, r lease.RenewRequest) (a lease.Renewed) {
 	unknown := false
-	a.Err = s.settle(ctx, "renew", r.Key, &unknown, func() (sent bool, err error) {
-		n, err := s.exec(ctx, s.text.renew, r.TTL.Microseconds(), r.Key, mark(r.Owner))
+	a.Err = s.settle(ctx, "renew", r.Key, &unknown, func(c *sql.Conn) (sent bool, err error) {
+		n, err := exec(ctx, c, s.text.renew, r.TTL.Microseconds(), r.Key, mark(r.Owner))
 		if err != nil {
 			return true, err
 		}
 		if a.Outcome = lease.Extended; n > 0 {
 			return true, nil
 		}
-		found, ok, err := s.look(ctx, r.Key)
+		found, ok, err := s.look(ctx, c, r.Key)
 		if a.Outcome = lease.Lost; err == nil && ok && found.isOf(r.Owner) && found.left > 0 {
 			a.Outcome, a.Remaining = lease.Busy, found.left
 		}
@@ -162,8 +200,8 @@ func (s *Store) renew(ctx context.Context, r lease.RenewRequest) (a lease.Renewe
 
 func (s *Store) release(ctx context.Context, l lease.Lease) (a lease.Released) {
 	unknown := false
-	a.Err = s.settle(ctx, "release", l.Key, &unknown, func() (sent bool, err error) {
-		n, err := s.exec(ctx, s.text.release, l.Key, mark(l.Owner))
+	a.Err = s.settle(ctx, "release", l.Key, &unknown, func(c *sql.Conn) (sent bool, err error) {
+		n, err := exec(ctx, c, s.text.release, l.Key, mark(l.Owner))
 		// A try without an answer may have released it.
 		a.Gone = n == 0 && !unknown
 		return true, err
@@ -171,8 +209,8 @@ func (s *Store) release(ctx context.Context, l lease.Lease) (a lease.Released) {
 	return a
 }
 
-func (s *Store) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	result, err := s.db.ExecContext(ctx, query, args...)
+func exec(ctx context.Context, on *sql.Conn, query string, args ...any) (int64, error) {
+	result, err := on.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -185,7 +223,7 @@ func (s *Store) check(r lease.AcquireRequest) error {
 		return err
 	}
 	switch n := utf8.RuneCountInString(r.Key); {
-	case !utf8.ValidString(r.Key) || hasNUL(r.Key):
+	case !utf8.ValidString(r.Key) || strings.ContainsRune(r.Key, 0):
 		return fmt.Errorf("%w: shedlock: %q is no text; ShedLock's names are", lease.ErrInvalidKey, r.Key)
 	case n > s.names:
 		return fmt.Errorf("%w: shedlock: %.24q… has %d characters; the column name has %d: shorten it",

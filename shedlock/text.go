@@ -6,10 +6,12 @@ import (
 )
 
 // text is the statements for one kind of database and one table.
-type text struct{ look, all, insert, update, renew, release string }
+type text struct{ fit, look, all, insert, update, renew, release string }
 
 // words are what the databases say differently. Each has UTC, whatever the session's time zone.
-type words struct{ now, until, micros string }
+// fit is false where writes are not committed, or have another time: of the clock, or of a zone other
+// than the server's or this.
+type words struct{ now, until, micros, fit string }
 
 var (
 	// CURRENT_TIMESTAMP would be that of the transaction: a renewal that has waited for the row would
@@ -24,6 +26,8 @@ var (
 		now:    "UTC_TIMESTAMP(3)",
 		until:  "TIMESTAMPADD(MICROSECOND, ?, UTC_TIMESTAMP(3))",
 		micros: "TIMESTAMPDIFF(MICROSECOND, {from}, {to})",
+		fit: "SELECT @@autocommit AND abs(timestampdiff(SECOND, sysdate(), now())) < 5 AND " +
+			"@@session.time_zone = coalesce(nullif(?, ''), @@global.time_zone)",
 	}
 )
 
@@ -48,6 +52,7 @@ func statements(w words, table string, numbered bool) text {
 	}
 	all := `SELECT name, locked_by, {left}, {age}, {clock} FROM {table}`
 	return text{
+		fit:    w.fit,
 		look:   of(all + ` WHERE name = ?`),
 		all:    of(all),
 		insert: of(`INSERT INTO {table} (name, lock_until, locked_at, locked_by) VALUES (?, {until}, {now}, ?)`),
