@@ -67,6 +67,8 @@ func TestTheDatabaseSaysWhichRowsAKeyMeans(t *testing.T) {
 			if e.Driver == "mysql" {
 				wantMissing(t, name+" in other letters", lock(t.Context(), tx, names, "alice", "bob"), "bob")
 				wantMissing(t, name+" in other letters alone", lock(t.Context(), tx, names, "CAROL"))
+				wantMissing(t, name+" one row in two spellings", lock(t.Context(), tx, names, "carol", "CAROL"))
+				wantMissing(t, name+" one row in two spellings and none", lock(t.Context(), tx, names, "carol", "CAROL", "bob"), "bob")
 			}
 			wantMissing(t, name+" by a pointer and a Valuer", lock(t.Context(), tx, ids, &one, sql.NullInt64{Int64: 3, Valid: true}, 77), 77)
 			wantMissing(t, name+" by a time", lock(t.Context(), tx, days, day, day.Add(time.Hour)), day.Add(time.Hour))

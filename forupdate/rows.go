@@ -62,9 +62,9 @@ func (l *Locker) TryLockRows(ctx context.Context, tx Tx, rows Rows, keys ...any)
 	return &lease.HeldError{Key: ownrows.Text(left[0])}
 }
 
-// absent returns the keys for which ask finds no row. Rows are told apart by their text. If that
-// text is no key's own (two texts are equal in a collation, or a type is written in several ways),
-// the database is asked for each key by itself.
+// absent returns the keys for which ask finds no row. Rows are told apart by their text. If those
+// that have no row by that have one by the database (two texts are equal in a collation, or a type
+// is written in several ways), it is asked for each key by itself.
 func absent(keys []any, ask func(keys []any) (map[string]bool, error)) (missing []any, err error) {
 	got, err := ask(keys)
 	if err != nil {
@@ -75,23 +75,21 @@ func absent(keys []any, ask func(keys []any) (map[string]bool, error)) (missing 
 			missing = append(missing, k)
 		}
 	}
-	if len(got) == len(keys)-len(missing) { // each row is a key's
+	if len(got) == 0 || len(missing) == 0 {
 		return missing, nil
 	}
-	return absentOneByOne(missing, ask)
-}
-
-func absentOneByOne(keys []any, ask func(keys []any) (map[string]bool, error)) (missing []any, err error) {
-	for _, k := range keys {
-		got, err := ask([]any{k})
-		if err != nil {
-			return nil, err
-		}
-		if len(got) == 0 {
-			missing = append(missing, k)
-		}
+	if got, err = ask(missing); err != nil || len(got) == 0 {
+		return missing, err
 	}
-	return missing, nil
+	found := func(k any) bool {
+		var one map[string]bool
+		if err == nil {
+			one, err = ask([]any{k})
+		}
+		return len(one) > 0
+	}
+	missing = slices.DeleteFunc(missing, found)
+	return missing, err
 }
 
 // look reads which rows exist, and locks none. On MySQL it reads on the Locker's own connection,
