@@ -76,6 +76,8 @@ func (f *runFlags) check(command []string) error {
 	case f.grace < 0 || f.grace > f.ttl/3:
 		return usage("run: --grace %s must be at most a third of --ttl %s, so that a renewal that "+
 			"fails once is no reason to end the command", f.grace, f.ttl)
+	case f.wait < -1 || min(f.least, f.limit) < 0: // a script may have computed what is left
+		return usage("run: --wait, --min-hold and --max-hold must be 0 or more: leave out what has no bound")
 	case f.limit > 0 && f.limit <= f.grace:
 		return usage("run: --max-hold %s must be more than --grace %s", f.limit, f.grace)
 	}
