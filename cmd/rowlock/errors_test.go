@@ -71,7 +71,8 @@ func TestWrongUsageIsToldInOneLine(t *testing.T) {
 		{1, "it is free", []string{"show", "never"}},
 		{125, "rowlock run KEY -- COMMAND", []string{"run", "k", "true"}},
 		{125, "at most a third", []string{"run", "k", "--grace", "20s", "--", "true"}},
-		{125, "must be 0 or more", []string{"run", "k", "--wait", "-3s", "--", "true"}}, // not to wait for ever
+		// A script that is late waits no longer, and not for ever.
+		{125, "must be 0 or more", []string{"run", "k", "--wait", "-3s", "--", "true"}},
 		{125, "must be 0 or more", []string{"run", "k", "--max-hold", "-1m", "--", "true"}},
 		{125, "must be 0 or more", []string{"run", "k", "--min-hold", "-1m", "--", "true"}},
 		{125, "at most 24h", []string{"run", "k", "--min-hold", "48h", "--", "true"}},
