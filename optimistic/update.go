@@ -22,7 +22,9 @@ import (
 // deadlock or a lock timeout is lease.ErrBusy. ext is a pool, a transaction or a connection, known
 // by the method Conn, Rollback or Raw: one without them is refused with lease.ErrConfig.
 //
-// It is one statement, and one more to read what was in the way. The version always changes, so
+// It is one statement, and one more to read what was in the way; through a pool of MySQL or MariaDB
+// a COMMIT too, because the application may have left the session without autocommit or with a
+// transaction, in which the update would be lost. The version always changes, so
 // that drivers that count changed rows and those that count matched rows agree. In a transaction
 // the update counts when that commits; after any error roll it back. Without one, an error that
 // comes when the statement may have reached the database, as of a lost connection or a ctx that
@@ -78,20 +80,20 @@ func (t *Table[T]) updateOn(ctx context.Context, ext Ext, v reflect.Value, read 
 // is unknown.
 func (t *Table[T]) updateBy(ctx context.Context, pool dialect.Pool, v reflect.Value, read int64) error {
 	var lost error
-	for idle := idleOf(pool); ; idle-- {
+	idle := 0
+	if p, ok := pool.(dialect.DB); ok {
+		idle = p.Stats().Idle
+	}
+	for ; ; idle-- {
 		err := t.updateOnce(ctx, pool, v, read)
 		if idle < 0 || !errors.Is(err, lease.ErrUnknown) || !errors.Is(err, driver.ErrBadConn) {
-			return t.doubted(lost, err)
+			if lost != nil && err != nil {
+				err = fmt.Errorf("%w; sent again: %v", lost, err) // no conflict, so that no caller tries again
+			}
+			return err
 		}
 		lost = err
 	}
-}
-
-func idleOf(pool dialect.Pool) int {
-	if p, ok := pool.(dialect.DB); ok {
-		return p.Stats().Idle
-	}
-	return 0
 }
 
 func (t *Table[T]) updateOnce(ctx context.Context, pool dialect.Pool, v reflect.Value, read int64) error {
@@ -100,15 +102,12 @@ func (t *Table[T]) updateOnce(ctx context.Context, pool dialect.Pool, v reflect.
 		return t.explain("connect to update", err)
 	}
 	defer conn.Close() // even if a Valuer of the caller's panics
-	return t.update(ctx, conn, v, read)
-}
-
-// doubted is err, unless an earlier try may have done what this one failed at.
-func (t *Table[T]) doubted(lost, err error) error {
-	if lost == nil || err == nil {
-		return err
+	err = t.update(ctx, conn, v, read)
+	if err == nil && t.d.CountsOnly { // MySQL, without autocommit or with a transaction left open
+		_, err = conn.ExecContext(ctx, "COMMIT")
+		err = t.committed(err)
 	}
-	return fmt.Errorf("%w; sent again: %v", lost, err) // no conflict, so that no caller tries again
+	return err
 }
 
 // update sends the statement once.
