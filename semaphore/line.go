@@ -159,11 +159,12 @@ func (l *line) unclaim(w *waiter) {
 
 // renew reports whether the turn goes on. Otherwise it returns the turn that is over, if any.
 func (l *line) renew(awaited func() bool) (over *rowlock.Lock, goesOn bool) {
-	if l.late() && !awaited() {
-		l.again()
-	}
+	alone := l.late() && !awaited()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if alone { // the turn begins once more
+		l.since, l.nudged = time.Time{}, false
+	}
 	if l.turn != nil && !l.spent() && l.turn.Context().Err() == nil {
 		return nil, true
 	}
@@ -217,16 +218,6 @@ func (l *line) late() bool {
 	defer l.mu.Unlock()
 	return l.older(keeps / 2)
 }
-
-// again begins the turn once more, because no other process waits.
-func (l *line) again() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.since, l.nudged = time.Time{}, false
-}
-
-// unsure notes that any number of slots may be free.
-func (l *line) unsure() { l.refused(Max) }
 
 // mayBeFree reports whether slots are believed to be free.
 func (l *line) mayBeFree() bool {

@@ -158,7 +158,7 @@ func (s *Semaphore) Resize(ctx context.Context, limit int) error {
 
 // changed has the waiters of this process ask, because slots may be free.
 func (s *Semaphore) changed() {
-	s.line.unsure()
+	s.line.refused(Max)
 	s.wake()
 }
 

@@ -69,7 +69,7 @@ func (a *Asker) Ask(ctx context.Context, c *Call, reqs []lease.AcquireRequest) (
 	n, err := a.note(&g, reqs, a.send(ctx, c, reqs))
 	if n == cmp.Or(c.N, len(reqs)) {
 		if c.N > 0 {
-			g = g.only(granted)
+			g = g.only(func(of *Grant) bool { return of.Answer.Granted })
 		}
 		return g, nil
 	}

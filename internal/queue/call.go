@@ -101,8 +101,6 @@ func (g Grants) only(f func(*Grant) bool) Grants {
 	return part
 }
 
-func granted(g *Grant) bool { return g.Answer.Granted }
-
 // Lease returns the lease of grant i.
 func (g Grants) Lease(i int) lease.Lease {
 	of := &g.Each[i]

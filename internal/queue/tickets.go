@@ -104,17 +104,13 @@ func (q *Tickets) GiveUp(ctx context.Context, items []Release) {
 		}
 		switch {
 		case a.Err != nil:
-		case !a.To.IsZero() && !q.given(a, sent), a.To.IsZero() && !a.Gone && q.isWatched(ctx, i):
+		case !a.To.IsZero() && !q.given(a, sent),
+			// A slot has no queue, but another process may watch it. For any other key nothing is asked.
+			a.To.IsZero() && !a.Gone && i.Slot && q.notify.sends.Load() && q.notify.Awaited(ctx, key):
 			elsewhere = append(elsewhere, key)
 		}
 	}
 	q.notify.Announce(elsewhere...)
-}
-
-// isWatched reports whether another process watches a slot, which has no queue. For any other key
-// nothing is asked.
-func (q *Tickets) isWatched(ctx context.Context, i *Release) bool {
-	return i.Slot && q.notify.sends.Load() && q.notify.Awaited(ctx, i.Lease.Key)
 }
 
 // leave releases the leases of members of reader groups. A group that has ended is passed to none:
