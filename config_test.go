@@ -222,6 +222,23 @@ func TestTTLOfACallKeepsTheRelations(t *testing.T) {
 	})
 }
 
+// A client that is to hear of releases by notifications alone.
+func TestTheLongestPausesBetweenPolls(t *testing.T) {
+	for _, cfg := range []rowlock.Config{
+		{PollMax: math.MaxInt64},
+		{PollMin: math.MaxInt64, PollMax: math.MaxInt64},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg.Reaper.Off = true
+			c := clienttest.Client(t, memstore.New(), &cfg)
+			l := clienttest.Take(t, c, "k")
+			waiting := clienttest.Wait(t, c, "k")
+			clienttest.Unlock(t, l)
+			clienttest.Unlock(t, (<-waiting).Lock)
+		})
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, s *clienttest.Script) {
 		for name, o := range map[string]struct {

@@ -107,7 +107,7 @@ func (p *poller) paces(w *pollState, now *observed) time.Duration {
 // newPoller returns a poller. Nothing runs until something is watched.
 func newPoller(of polling) *poller {
 	p := &poller{polling: of, watches: make(map[string]*pollState), sooner: make(chan struct{}, 1)}
-	p.born = time.Now().Add(-rand.N(longest + p.Max)) // or those that start together poll together
+	p.born = time.Now().Add(-rand.N(max(longest, p.Max))) // or those that start together poll together
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
 }
