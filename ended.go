@@ -70,7 +70,7 @@ func (h *hold) left() {
 	go func() {
 		defer h.k.calls.Leave()
 		within := min(adapter.Timeout, time.Until(h.k.dog.Deadline(&h.lease)))
-		ctx, cancel := context.WithTimeout(&h.ctx, within)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(&h.ctx), within)
 		defer cancel()
 		cause := ErrUnlocked
 		if h.k.returns.Forced(ctx, h.id()) {

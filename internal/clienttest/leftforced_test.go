@@ -114,3 +114,23 @@ func TestAFenceAfterARolledBackUnlockTxShowsThatTheLockIsHeld(t *testing.T) {
 		wantEnds(t, c, 1, 0)
 	})
 }
+
+// The context of the first handle has ended with its Unlock, and that of the hold with it.
+func TestAForcedReleaseIsALossForAHandleThatOutlivesTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewFencingStore()
+		c, ops := Client(t, s, &rowlock.Config{TTL: TTL}), Client(t, s, nil)
+		first := Take(t, c, "k")
+		l, err := c.Lock(first.Context(), "k", rowlock.Reentrant())
+		WantIs(t, "Lock", err)
+		Unlock(t, first)
+		tx := s.Begin()
+		WantIs(t, "UnlockTx", l.UnlockIn(t.Context(), tx))
+		tx.End()
+		take(t, ops, "k", byHand)
+		<-l.Context().Done()
+		WantIs(t, "the end of the lock", context.Cause(l.Context()), rowlock.ErrLost)
+		WantIs(t, "Unlock", l.Unlock(t.Context()), rowlock.ErrLost)
+		wantEnds(t, c, 1, 0)
+	})
+}
