@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rowlockdb/rowlock"
@@ -130,5 +131,91 @@ func TestACallThatGivesUpWhileItConnectsSaysThatTheKeyIsHeld(t *testing.T) {
 		time.Sleep(TTL / 2)
 		hangs.Store(true)
 		WantIs(t, "the call", (<-waiting).Err, rowlock.ErrHeld, context.DeadlineExceeded)
+	})
+}
+
+// lasting has a call wait while neither bids nor polls get through, for a second less than it waits
+// for them.
+func lasting(t *testing.T, gone *server, wait func() (*rowlock.Lock, error), outage func()) <-chan Waited {
+	t.Helper()
+	done := make(chan Waited, 1)
+	go func() {
+		l, err := wait()
+		done <- Waited{l, err}
+	}()
+	synctest.Wait()
+	gone.down.Store(true)
+	outage()
+	for gone.bids.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	gone.blind.Store(true)
+	time.Sleep(TTL - time.Second)
+	return done
+}
+
+// A hand-over may fail after the outage when its next owner has found the key expired.
+func TestACallerThatGetsItsKeyDuringAHandOverToItIsNotQueuedAgain(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		gone, late := newServer(s), make(chan struct{})
+		s.OnRenew = func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) { return nil, errGone }
+		s.OnHandOver = func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+			<-late
+			return s.Store.HandOver(context.Background(), items)
+		}
+		l := Take(t, c, "k")
+		waiting := lasting(t, gone, func() (*rowlock.Lock, error) { return c.Lock(t.Context(), "k") },
+			func() { <-l.Context().Done() })
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- l.Unlock(t.Context()) }()
+		synctest.Wait()
+		gone.down.Store(false)
+		got := <-waiting
+		WantIs(t, "the call that waited", got.Err)
+		close(late)
+		WantIs(t, "Unlock", <-unlocked, rowlock.ErrLost)
+		gone.blind.Store(false)
+		Unlock(t, got.Lock)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*TTL)
+		defer cancel()
+		next, err := c.Lock(ctx, "k")
+		WantIs(t, "the next call", err)
+		if err == nil {
+			Unlock(t, next)
+		}
+	})
+}
+
+func TestACallForAnyThatAsksByItselfIsHandedNoSecondKey(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		gone, late := newServer(s), make(chan struct{})
+		s.OnAcquireAny = func(ctx context.Context, reqs []lease.AcquireRequest, n int) ([]lease.Acquired, error) {
+			if gone.down.Load() {
+				gone.bids.Add(1)
+				return nil, adapter.Outage(errGone)
+			}
+			if gone.blind.Load() {
+				<-late
+			}
+			return s.Store.AcquireAny(ctx, reqs, n)
+		}
+		mine := Take(t, c, "b")
+		Another(t, s.Store, "a", 10*TTL)
+		waiting := lasting(t, gone, func() (*rowlock.Lock, error) {
+			return c.LockAny(t.Context(), []string{"a", "b"})
+		}, func() { s.Expire("a") })
+		gone.down.Store(false)
+		time.Sleep(2 * time.Second)
+		Unlock(t, mine)
+		close(late)
+		got := <-waiting
+		WantIs(t, "LockAny", got.Err)
+		for _, key := range []string{"a", "b"} {
+			if held := IsHeld(t, s.Store, key); held != (key == got.Lock.Key()) {
+				t.Errorf("the call has %q, and %q is held: %t", got.Lock.Key(), key, held)
+			}
+		}
+		gone.blind.Store(false)
+		Unlock(t, got.Lock)
 	})
 }

@@ -81,6 +81,7 @@ func (a *anyWaiter) Attempt(ctx context.Context) (Grants, error) {
 func (s *keys) heads(a *anyWaiter) (keys []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	a.asks = true // also of its own accord, after an outage: a hand-over would be a second key
 	for _, w := range a.members {
 		k := s.use(w.key)
 		if k.head() == w && !k.holding && (k.attempting == nil || k.attempting == w) {

@@ -107,6 +107,7 @@ func (s *keys) lost(w *waiter) {
 func (s *keys) won(w *waiter) (others bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	w.gone = true // a hand-over to it may be under way, and fail: giveBack must not queue it again
 	k := s.use(w.key)
 	k.remove(w)
 	return len(k.waiters) > 0
