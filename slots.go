@@ -37,10 +37,8 @@ func (c *Client) TrySlotsFor(
 	got := c.newCall(false, slotKeys(limit)...)
 	limit.Name = c.space.Full(limit.Name)
 	got.Within, got.N = &limit, n
-	if len(calls) > 1 {
-		for _, call := range calls {
-			got.each = append(got.each, slices.Repeat([]context.Context{call.Ctx}, call.N)...)
-		}
+	for _, call := range calls { // also a single one: ctx may be another caller's, which asks for it
+		got.each = append(got.each, slices.Repeat([]context.Context{call.Ctx}, call.N)...)
 	}
 	if err := c.check(ctx, got, opts); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -274,5 +275,51 @@ func TestSlotsAreHandedToSeveralWaiters(t *testing.T) {
 		ok(t, q.Release(t.Context()))
 		granted(t, third, poll)
 		full(t, sem, 1)
+	})
+}
+
+type caller struct{}
+
+// One waiter asks for another, with its own ctx: whose locks that holds is no business of the other's.
+func TestASlotHasTheValuesOfItsOwnCall(t *testing.T) {
+	bubble(t, func(t *testing.T, s *clienttest.Script) {
+		var told []any
+		cfg := &rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}}
+		cfg.Hooks.Acquired = func(ctx context.Context, key string, _ rowlock.Token, _ time.Duration) {
+			if key != "k" && key != semaphore.QueueKey("s") {
+				told = append(told, ctx.Value(caller{}))
+			}
+		}
+		c := clienttest.Client(t, s, cfg)
+		here, there := of(t, c, 3), process(t, s, 3)
+		var held []*semaphore.Permit
+		var calls []<-chan got
+		for range 3 {
+			held = append(held, take(t, there, 1))
+		}
+		k := clienttest.Take(t, c, "k")
+		for i := range 3 {
+			ctx := context.WithValue(t.Context(), caller{}, i)
+			if i == 2 { // the one that asks for the second
+				ctx = context.WithValue(k.Context(), caller{}, i)
+			}
+			calls = append(calls, waits(t, ctx, here, 1))
+		}
+		var permits []*semaphore.Permit
+		for i := range calls {
+			ok(t, held[i].Release(t.Context()))
+			permits = append(permits, granted(t, calls[i], time.Minute))
+			ctx := permits[i].Slots()[0].Lock.Context()
+			if told[i] != i || ctx.Value(caller{}) != i {
+				t.Errorf("call %d: the hook is told of %v, the slot is of %v", i, told[i], ctx.Value(caller{}))
+			}
+			if _, err := c.TryLock(ctx, "k", rowlock.Reentrant()); i < 2 && !errors.Is(err, rowlock.ErrHeld) {
+				t.Errorf("call %d has the lock of another: %v", i, err)
+			}
+		}
+		for _, p := range permits {
+			ok(t, p.Release(t.Context()))
+		}
+		ok(t, k.Unlock(t.Context()))
 	})
 }
