@@ -19,7 +19,7 @@ type call struct {
 	wait  bool // for keys that are held
 	holds []*hold
 	made  int               // holds, those included that ended at once
-	each  []context.Context // of the calls that the holds are for, if these are several
+	each  []context.Context // of the calls that the slots are for; nil for other locks
 
 	key  [1]string // room for Keys and holds, because most calls lock one key
 	hold [1]*hold
@@ -32,7 +32,7 @@ func (c *Client) newCall(wait bool, keys ...string) *call {
 	got.Want = queue.Want{TTL: c.cfg.TTL, Note: c.unnoted, Priority: 5}
 	got.margin, got.every = c.cfg.Margin, c.cfg.RenewEvery
 	got.maxHold, got.maxIdle = c.cfg.MaxHold, c.cfg.MaxIdle
-	got.space = c.space
+	got.space, got.reentrant = c.space, c.cfg.Reentrant
 	return got
 }
 

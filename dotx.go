@@ -187,11 +187,11 @@ type txTerms struct {
 
 // take is the last option of a section.
 func (t *txTerms) take(r *request) error {
-	if r.reentrant {
+	if r.given&givenReentrant != 0 {
 		return fmt.Errorf("%w: Reentrant: DoTx ends its lock with its transaction, and cannot share that of its ctx; "+
 			"leave the option out", lease.ErrConfig)
 	}
-	t.sql, t.keeps = r.tx, r.minHold > 0
+	t.sql, t.keeps, r.reentrant = r.tx, r.minHold > 0, false
 	r.given &^= givenTxOptions | givenShared
 	return nil
 }

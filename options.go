@@ -37,6 +37,7 @@ const (
 	givenMaxHold
 	givenMinHold
 	givenMaxIdle
+	givenReentrant // or it is the client's default, which DoTx does not refuse
 
 	// Of DoTx alone, which takes them away.
 	givenTxOptions
@@ -181,7 +182,7 @@ func OnWait(f func(Waiting)) Option {
 // default.
 func Reentrant() Option {
 	return func(r *request) error {
-		r.reentrant = true
+		r.reentrant, r.given = true, r.given|givenReentrant
 		return nil
 	}
 }

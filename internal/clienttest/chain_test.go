@@ -364,3 +364,29 @@ func TestAForgottenLockIsReleased(t *testing.T) {
 		t.Errorf("%q leaked too", <-leaked)
 	}
 }
+
+func TestWhatAReentrantClientLocksIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := &rowlock.Config{Reentrant: true}
+		cfg.Reaper.Off = true
+		s := memstore.New()
+		c := Client(t, s, cfg)
+		outer := Take(t, c, "k")
+		inner, err := c.Lock(outer.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inner.Token() != outer.Token() {
+			t.Errorf("the nested lock has token %d, want %d", inner.Token(), outer.Token())
+		}
+		all, err := c.TryLockAll(outer.Context(), []string{"j", "k"})
+		WantIs(t, "TryLockAll", err)
+		UnlockAll(t, all)
+		Unlock(t, outer)
+		WantAlive(t, inner)
+		Unlock(t, inner)
+		if IsHeld(t, s, "k") {
+			t.Error("held after the last Unlock")
+		}
+	})
+}

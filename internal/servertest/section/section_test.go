@@ -167,7 +167,7 @@ func TestWhatASectionRefusesIsRefusedBeforeItLocks(t *testing.T) {
 // The transaction within would wait for the fence of the one around it.
 func TestASectionOfAKeyThatIsHeldAboveIsADeadlock(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		c := s.Client()
+		c := s.Client(func(c *rowlock.Config) { c.Reentrant = true })
 		within := func(ctx context.Context) error {
 			return c.DoTx(ctx, "k", func(context.Context, *sql.Tx) error { s.Error("the function ran"); return nil })
 		}
