@@ -222,7 +222,12 @@ func (ls *Locks) unlock(ctx context.Context, minHold bool, nextOwners []*queue.N
 	if missing != nil {
 		ctx = context.Background() // see Lock.unlock
 	}
-	ls.k.release(ls.k.returns.Within(ctx), ctx, parts, minHold)
+	for n := 0; n < len(parts); { // a Reentrant handle may be of another client, which outlives this one
+		k, from := parts[n].h.k, n
+		for n++; n < len(parts) && parts[n].h.k == k; n++ {
+		}
+		k.release(k.returns.Within(ctx), ctx, parts[from:n], minHold)
+	}
 	for n, i := range at {
 		all[i] = parts[n].err
 	}

@@ -390,3 +390,21 @@ func TestWhatAReentrantClientLocksIsShared(t *testing.T) {
 		}
 	})
 }
+
+// The lease is the first client's, which is open, whichever client's call has the last handle.
+func TestAHandleThatIsUnlockedAfterItsClientWasClosed(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		other := Client(t, s, nil)
+		outer := Take(t, c, "k")
+		nested, err := other.LockAll(outer.Context(), []string{"j", "k"}, rowlock.Reentrant())
+		WantIs(t, "LockAll", err)
+		Unlock(t, outer)
+		waiting := Wait(t, c, "k")
+		Unlock(t, Take(t, other, "another"))
+		WantIs(t, "Close", other.Close())
+		UnlockAll(t, nested)
+		got := <-waiting
+		WantIs(t, "Lock", got.Err)
+		Unlock(t, got.Lock)
+	})
+}
