@@ -30,7 +30,7 @@ func (o *orphans) add(of lease.AcquireRequest) {
 	if of.Epoch == 0 {
 		cleaner = o.table
 	}
-	cleaner.Add(of.Key, of.Owner)
+	cleaner.AddLeases(lease.Lease{Key: of.Key, Owner: of.Owner})
 }
 
 // stop releases once more, for as long as a move's step may take.

@@ -80,11 +80,6 @@ func Start(store *adapter.Store, queue bool, log *slog.Logger) *Cleaner {
 	return c
 }
 
-// Add has what owner may have of key released.
-func (c *Cleaner) Add(key string, owner lease.Owner) {
-	c.AddLeases(lease.Lease{Key: key, Owner: owner})
-}
-
 // AddLeases has what each lease's owner may have of its key released, whatever the token. A call
 // adds all that it leaves at once, so that one round releases them.
 func (c *Cleaner) AddLeases(leases ...lease.Lease) {

@@ -75,7 +75,7 @@ func TestANewOrphanIsReleasedAtOnceAndTheOthersAreNot(t *testing.T) {
 		c := cleaning(t, s)
 		began := time.Now()
 		for _, key := range []string{"a", "b", "c"} {
-			c.Add(key, lease.NewOwner())
+			c.AddLeases(lease.Lease{Key: key, Owner: lease.NewOwner()})
 			synctest.Wait()
 		}
 		if got := s.calls(); !same(got, [][]string{{"a"}, {"b"}, {"c"}}) || time.Since(began) != 0 {
@@ -94,10 +94,10 @@ func TestAnOrphanThatIsAddedWithinARoundIsReleasedAfterIt(t *testing.T) {
 		s.hold = func() { <-busy }
 		c := cleaning(t, s)
 		owner := lease.NewOwner()
-		c.Add("a", owner)
+		c.AddLeases(lease.Lease{Key: "a", Owner: owner})
 		synctest.Wait() // the round is under way
-		c.Add("b", lease.NewOwner())
-		c.Add("a", owner) // what is added again is new again
+		c.AddLeases(lease.Lease{Key: "b", Owner: lease.NewOwner()})
+		c.AddLeases(lease.Lease{Key: "a", Owner: owner}) // what is added again is new again
 		close(busy)
 		synctest.Wait()
 		if got := s.calls(); !same(got, [][]string{{"a"}, {"a", "b"}}) {
@@ -112,7 +112,7 @@ func TestEachOrphanIsReleasedUntilItsWindowIsOver(t *testing.T) {
 		s := &noted{Store: memstore.New()}
 		c := cleaning(t, s)
 		for range 20 {
-			c.Add("k", lease.NewOwner())
+			c.AddLeases(lease.Lease{Key: "k", Owner: lease.NewOwner()})
 			time.Sleep(70 * time.Millisecond)
 		}
 		time.Sleep(8 * time.Second)

@@ -38,13 +38,13 @@ func TestAnOutageOfManyRoundsIsLoggedAFewTimes(t *testing.T) {
 		s.is.Store(true)
 		c := cleanup.Start(adapter.Of(s), false, slog.New(slog.NewTextHandler(log, nil)))
 		lines := func() int { return strings.Count(log.String(), "trying again") }
-		c.Add("k", lease.NewOwner())
+		c.AddLeases(lease.Lease{Key: "k", Owner: lease.NewOwner()})
 		synctest.Wait()
 		if lines() != 1 {
 			t.Errorf("the first failure has %d lines", lines())
 		}
 		for range 300 {
-			c.Add("k", lease.NewOwner())
+			c.AddLeases(lease.Lease{Key: "k", Owner: lease.NewOwner()})
 			time.Sleep(100 * time.Millisecond)
 		}
 		// After 1, 2, 4, 8 and 16 s more.
@@ -58,7 +58,7 @@ func TestAnOutageOfManyRoundsIsLoggedAFewTimes(t *testing.T) {
 		time.Sleep(time.Second)
 		before := lines()
 		s.is.Store(true)
-		c.Add("k", lease.NewOwner())
+		c.AddLeases(lease.Lease{Key: "k", Owner: lease.NewOwner()})
 		synctest.Wait()
 		if lines() != before+1 {
 			t.Errorf("the next outage has %d lines at its beginning", lines()-before)

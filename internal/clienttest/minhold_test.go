@@ -300,3 +300,32 @@ func TestMinHoldIsBounded(t *testing.T) {
 		Unlock(t, Take(t, c, "k", rowlock.MinHold(24*time.Hour)))
 	})
 }
+
+// A copy of the granting request may come when the lease that MinHold has kept has run out.
+func TestALateCopyOfAGrantIsNotLeftBehindAMinHold(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		var copyOf []lease.AcquireRequest
+		s.OnAcquire = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+			copyOf = append(copyOf, reqs...)
+			a, err := s.Store.Acquire(ctx, reqs)
+			if err == nil && a[0].Granted {
+				a[0].Unknown = true
+			}
+			return a, err
+		}
+		l := Take(t, c, "k", rowlock.MinHold(time.Second))
+		s.OnAcquire = nil
+		Unlock(t, l)
+		time.Sleep(2 * time.Second)
+		if IsHeld(t, s, "k") {
+			t.Fatal("held after MinHold")
+		}
+		if _, err := s.Store.Acquire(t.Context(), copyOf); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		if IsHeld(t, s, "k") {
+			t.Error("held by nobody")
+		}
+	})
+}

@@ -176,7 +176,10 @@ func (r *Releaser) clean(items []Release) {
 		if i.Answer.Err != nil && !errors.Is(i.Answer.Err, lease.ErrUnknown) {
 			i.Answer.Err = oneline.Join(lease.ErrUnknown, i.Answer.Err)
 		}
-		if i.Keep <= 0 && i.Unknown {
+		switch {
+		case i.Unknown && i.Keep > 0: // or the copy could be granted when the lease has run out
+			time.AfterFunc(i.Keep, func() { r.Orphans.AddLeases(i.Lease) })
+		case i.Unknown:
 			orphans = append(orphans, i.Lease)
 		}
 		if i.Keep <= 0 && i.Answer.Err != nil {

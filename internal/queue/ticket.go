@@ -199,7 +199,7 @@ func (t *ticket) Leave(ctx context.Context) signal {
 		t.q.cfg.Asker.GiveUp(ctx, []lease.Lease{t.lease()})
 	}
 	if err != nil || unsure {
-		t.q.cfg.Asker.Orphans.Add(t.Key, t.Owner)
+		t.q.cfg.Asker.Orphans.AddLeases(t.lease())
 	}
 	return s
 }
