@@ -222,7 +222,8 @@ func (ls *Locks) unlock(ctx context.Context, minHold bool, nextOwners []*queue.N
 	if missing != nil {
 		ctx = context.Background() // see Lock.unlock
 	}
-	for n := 0; n < len(parts); { // a Reentrant handle may be of another client, which outlives this one
+	for n := 0; n < len(parts); {
+		// A Reentrant handle may be of another client, which outlives this one.
 		k, from := parts[n].h.k, n
 		for n++; n < len(parts) && parts[n].h.k == k; n++ {
 		}

@@ -280,7 +280,8 @@ func TestSlotsAreHandedToSeveralWaiters(t *testing.T) {
 
 type caller struct{}
 
-// One waiter asks for another, with its own ctx: whose locks that holds is no business of the other's.
+// One waiter asks for another, with its own ctx: whose locks that holds is no business of the
+// other's.
 func TestASlotHasTheValuesOfItsOwnCall(t *testing.T) {
 	bubble(t, func(t *testing.T, s *clienttest.Script) {
 		var told []any
