@@ -37,7 +37,7 @@ type stay struct {
 	id         lease.Owner
 	generation int64
 	end        context.CancelFunc // of its heartbeat
-	ended      chan struct{}
+	calls      int                // of Enter that have not failed
 }
 
 // Name returns the barrier's name.

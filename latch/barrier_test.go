@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/latch"
 )
@@ -148,5 +149,38 @@ func TestAResetEndsTheWaitOfABarrier(t *testing.T) {
 		r.entered(t, 2)
 		cancel()
 		wantIs(t, <-told, context.Canceled)
+	})
+}
+
+// beats returns when the heartbeat of a party has changed its row so often.
+func (r *rig) beats(tb testing.TB, party string, n int) {
+	tb.Helper()
+	ctx, last := soon(tb), ""
+	for n >= 0 {
+		var now string
+		ok(tb, r.DB.QueryRowContext(ctx, r.SQL(`SELECT alive_until FROM {rowlock_party} WHERE party = ?`),
+			[]byte(party)).Scan(&now))
+		if now != last {
+			n--
+		}
+		last = now
+	}
+}
+
+func TestACallOfEnterThatEndsLeavesTheHeartbeatToAnother(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		b := barrier(t, r.open(t, r.Pool(t), latch.Config{Sweep: -1, Connections: 1, Alive: time.Second}), 2)
+		gone, cancel := context.WithCancel(t.Context())
+		cancelled, told := make(chan error, 1), make(chan error, 2)
+		go func() { cancelled <- b.Enter(gone, "twice") }()
+		r.entered(t, 1)
+		go func() { told <- b.Enter(soon(t), "twice") }()
+		r.beats(t, "twice", 3) // both wait
+		cancel()
+		wantIs(t, <-cancelled, context.Canceled)
+		r.beats(t, "twice", 3) // for longer than the party lives without
+		go func() { told <- b.Enter(soon(t), "other") }()
+		ok(t, <-told)
+		ok(t, <-told)
 	})
 }

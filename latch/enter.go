@@ -69,11 +69,11 @@ var errOvertaken = errors.New("overtaken")
 
 // entered begins the heartbeat and waits for the others.
 func (b *Barrier) entered(ctx context.Context, v rows.View, party string) error {
-	b.begin(v, party)
+	in := b.begin(v, party)
 	b.s.rows.poke(v.ID)
 	err := b.wait(ctx, v.ID, v.Generation, rows.BarrierOpen)
 	if err != nil {
-		b.end(party)
+		b.end(party, in, false)
 	}
 	return err
 }
@@ -82,16 +82,23 @@ func (s *Latches) beat(ctx context.Context, row rows.Row, party string) (bool, e
 	return s.changed(ctx, "beat", row.Beat(party, s.cfg.Alive))
 }
 
-// begin starts the heartbeat of a party.
-func (b *Barrier) begin(v rows.View, party string) {
-	b.end(party)
-	ctx, end := context.WithCancel(b.s.stopped)
-	in := &stay{id: v.ID, generation: v.Generation, end: end, ended: make(chan struct{})}
+// begin starts the heartbeat of a party. Calls of Enter for one party share it: the one whose ctx
+// ends first would end that of the others, and break the barrier.
+func (b *Barrier) begin(v rows.View, party string) *stay {
 	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := b.inside[party]
+	if before != nil && before.id == v.ID {
+		before.calls++
+		return before
+	}
+	if before != nil {
+		before.end()
+	}
+	ctx, end := context.WithCancel(b.s.stopped)
+	in := &stay{id: v.ID, generation: v.Generation, end: end, calls: 1}
 	b.inside[party] = in
-	b.mu.Unlock()
-	if !b.s.begins(func() {
-		defer close(in.ended)
+	b.s.begins(func() {
 		row := b.row(in.id)
 		for retry.Sleep(ctx, b.s.cfg.Alive/3) {
 			in, err := b.s.beat(ctx, row, party)
@@ -99,22 +106,18 @@ func (b *Barrier) begin(v rows.View, party string) {
 				return // the generation was removed
 			}
 		}
-	}) {
-		close(in.ended)
-	}
+	})
+	return in
 }
 
-// end ends the heartbeat of a party, and returns its stay, or nil if it had none.
-func (b *Barrier) end(party string) *stay {
+// end ends a stay, unless the party has begun another: when it has left, or with the last call.
+func (b *Barrier) end(party string, in *stay, left bool) {
 	b.mu.Lock()
-	in := b.inside[party]
-	delete(b.inside, party)
-	b.mu.Unlock()
-	if in != nil {
+	defer b.mu.Unlock()
+	if in.calls--; (left || in.calls == 0) && b.inside[party] == in {
+		delete(b.inside, party)
 		in.end()
-		<-in.ended
 	}
-	return in
 }
 
 // Leave has party leave, and returns nil once all parties that have entered have left. It returns a
@@ -143,7 +146,7 @@ func (b *Barrier) Leave(ctx context.Context, party string) error {
 	if err := b.wait(ctx, in.id, in.generation, rows.BarrierDone); err != nil {
 		return err
 	}
-	b.end(party)
+	b.end(party, in, true)
 	return nil
 }
 
