@@ -391,3 +391,14 @@ func TestMinHoldCountsFromTheGrant(t *testing.T) {
 		}
 	})
 }
+
+// A deferred Unlock before the error was looked at must not end the process, as a throw would.
+func TestUnlockOfANilLockIsAPanicLikeAnyOther(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	var l *rowlock.Lock
+	_ = l.Unlock(t.Context())
+}

@@ -63,8 +63,8 @@ func (l *Lock) unlock(ctx context.Context, minHold bool) error {
 // given away, and otherwise the answer of its Unlock. Without minHold that is so too if MinHold has
 // left the key locked.
 func (l *Lock) close(minHold bool) (due bool, err error) {
+	h := l.h // of a nil l this panics; SetFinalizer would end the process, which no recover stops
 	runtime.SetFinalizer(l, nil)
-	h := l.h
 	h.mu.Lock()
 	again := l.closed
 	if !again {
