@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/once"
@@ -87,14 +88,12 @@ func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, key string, bod
 			h.refuse(w, r, err)
 			return
 		}
-		if l != nil {
+		if !isnil.Value(l) { // nor a nil *rowlock.Lock
 			req.Lock = l
-			// Its error says what became of the lock, whose client counts it; the request is done.
-			defer func() { _ = l.Unlock(r.Context()) }()
 		}
 	}
 	d := deed{h: h, r: r, body: body, next: next}
-	res, err := h.once.Do(r.Context(), req, d.do)
+	res, err := h.do(r.Context(), req, d.do)
 	switch {
 	case err == nil && res.Replayed:
 		h.replay(w, r, res.Value)
@@ -105,6 +104,16 @@ func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, key string, bod
 	default:
 		h.refuse(w, r, err)
 	}
+}
+
+// do unlocks before the response is sent: a client that does not read would keep the key otherwise,
+// and one that does could find it locked by its own last request.
+func (h *Handlers) do(ctx context.Context, req once.Request, f once.Func) (once.Result, error) {
+	if l, ok := req.Lock.(Lock); ok {
+		// Its error says what became of the lock, whose client counts it; the request is done.
+		defer func() { _ = l.Unlock(ctx) }()
+	}
+	return h.once.Do(ctx, req, f)
 }
 
 // elsewhere reports whether the outcome of the request no longer depends on the run that has

@@ -28,7 +28,8 @@ func TestARequestIsUnlockedWhenItIsCommitted(t *testing.T) {
 		s := newSite(t, e, &oncehttp.Config{Lock: func(ctx context.Context, _ *http.Request) (oncehttp.Lock, error) {
 			switch {
 			case none.Load():
-				return nil, nil
+				var l *rowlock.Lock
+				return l, nil
 			case refuse.Load():
 				return nil, fmt.Errorf("%w: in the test", lease.ErrHeld)
 			}
@@ -55,4 +56,40 @@ func TestARequestIsUnlockedWhenItIsCommitted(t *testing.T) {
 		s.answer = created
 		s.want(s.post("another", "body"), http.StatusCreated, false)
 	})
+}
+
+// A client that does not read its response keeps no key of others.
+func TestARequestIsUnlockedBeforeItsResponseIsSent(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		locks, err := rowlock.Open(e.Pool(t), e.Dialect, &rowlock.Config{
+			Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = locks.Close() })
+		s := newSite(t, e, &oncehttp.Config{Lock: func(ctx context.Context, _ *http.Request) (oncehttp.Lock, error) {
+			return locks.Lock(ctx, "k")
+		}})
+		s.around = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			next.ServeHTTP(writer{w, func() {
+				if n := locks.Stats().Held; n != 0 {
+					t.Errorf("%d locks are held while the response is sent", n)
+				}
+			}}, r)
+		}
+		s.want(s.post("key", "body"), http.StatusCreated, false)
+		s.want(s.post("key", "body"), http.StatusCreated, true)
+	})
+}
+
+// writer calls f before the response is sent.
+type writer struct {
+	http.ResponseWriter
+	f func()
+}
+
+func (w writer) WriteHeader(status int) {
+	w.f()
+	w.ResponseWriter.WriteHeader(status)
 }
