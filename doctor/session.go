@@ -61,8 +61,11 @@ func (x *examiner) session(ctx context.Context) (*sql.Conn, error) {
 			lease.ErrUnknown, x.o.Limit, err)
 		return nil, x.gone
 	}
-	x.conn = conn
-	return conn, nil
+	if x.conn = conn; x.d.Name() == "mysql" { // what is cut short would be reported as missing
+		_, err = conn.ExecContext(ctx, `SET SESSION sql_select_limit = 18446744073709551615,
+			group_concat_max_len = 1048576, timestamp = DEFAULT`)
+	}
+	return conn, err
 }
 
 // look connects, and reads what several checks need.

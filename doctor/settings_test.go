@@ -161,3 +161,16 @@ func TestAnUnsafeLogOfMySQLIsFound(t *testing.T) {
 		}
 	}, "mysql", "mariadb")
 }
+
+// Settings of a session that Open pins change nothing that is found, nor cut short what is read.
+func TestSettingsThatOpenPinsAreNoFindings(t *testing.T) {
+	t.Parallel()
+	on(t, func(s scene) {
+		for _, setting := range []string{"sql_select_limit=0", "sql_select_limit=1", "group_concat_max_len=4", "timestamp=1"} {
+			r := scene{s.With(setting)}.examine(quick("schema", "tables", "clock", "privileges", "open"))
+			if len(r.Findings) != 5 || r.Worst > doctor.Info {
+				t.Errorf("with %s: %+v", setting, r.Findings)
+			}
+		}
+	}, "mysql", "mariadb")
+}
