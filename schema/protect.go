@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -283,6 +284,7 @@ func Protected(ctx context.Context, db DB, d dialect.Dialect) ([]ProtectedTable,
 		return nil, s.explain(ctx, db, "list protected tables", err)
 	}
 	defer conn.Close()
+	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }() // it has settings of ours
 	all, err := s.protected(ctx, conn)
 	return all, s.explain(ctx, db, "list protected tables", err)
 }

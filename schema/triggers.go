@@ -324,6 +324,9 @@ func (s *session) triggered(ctx context.Context, conn *sql.Conn) (all []Protecte
 	if err != nil {
 		return nil, err
 	}
+	if err := s.exec(ctx, conn, sections["fresh"]); err != nil {
+		return nil, err
+	}
 	triggers, err := s.triggers(ctx, conn)
 	if err != nil {
 		return nil, err
@@ -344,9 +347,6 @@ func (s *session) triggered(ctx context.Context, conn *sql.Conn) (all []Protecte
 			}
 		}
 		if seen := first.made.Seen; seen != "" {
-			if err := s.exec(ctx, conn, sections["fresh"]); err != nil {
-				return nil, err
-			}
 			if err := t.count(ctx, conn, strings.ReplaceAll(sections["seen"], "@seen", seen)); err != nil {
 				return nil, err
 			}

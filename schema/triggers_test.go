@@ -650,3 +650,19 @@ func BenchmarkTriggers(b *testing.B) {
 		}
 	}
 }
+
+// A pool whose sessions read few rows would tell that triggers are missing.
+func TestProtectedIsNotCutShort(t *testing.T) {
+	onServers(t, func(t *testing.T, s server) {
+		v := openVaultOn(t, s, guarded)
+		v.protect(accounts())
+		sep := map[bool]string{true: "&", false: "?"}[strings.Contains(v.dsn, "?")]
+		for _, limit := range []string{"0", "1"} {
+			db := open(t, "mysql", v.dsn+sep+"sql_select_limit="+limit)
+			got, err := schema.Protected(t.Context(), db, s.dialect())
+			if err != nil || len(got) != 1 || len(got[0].Missing) != 0 {
+				t.Errorf("with %s rows: %+v, %v", limit, got, err)
+			}
+		}
+	})
+}
