@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -191,6 +192,38 @@ func TestFilesOfTheProgramAreTheirOwnersAlone(t *testing.T) {
 	for _, name := range []string{report, file} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s has the rights %v (%v), want 0600", name, info.Mode(), err)
+		}
+	}
+}
+
+// A report of the run before would tell that a command has ended that never began.
+func TestARunThatIsRefusedWritesItsReport(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	report := filepath.Join(t.TempDir(), "report")
+	for _, c := range []struct {
+		code    int
+		outcome string
+		args    []string
+	}{
+		{0, "exited", []string{"--", "true"}},
+		{127, "failed", []string{"--", "no such program"}},
+		{125, "failed", []string{"--grace", "1h", "--", "true"}},
+	} {
+		_, said, code := b.does(append([]string{"run", "k", "--report", report}, c.args...)...)
+		text, err := os.ReadFile(report)
+		want := fmt.Sprintf(`"outcome":%q`, c.outcome)
+		if code != c.code || err != nil || !strings.Contains(string(text), want) ||
+			!strings.Contains(string(text), fmt.Sprintf(`"exit_code":%d}`, c.code)) {
+			t.Errorf("%v exits with %d (%s) and reports %s (%v)", c.args, code, said, text, err)
+		}
+	}
+}
+
+func TestRunRefusesATTLOfZero(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	for _, ttl := range []string{"0s", "-1s"} {
+		if _, said, code := b.does("run", "k", "--ttl", ttl, "--", "true"); code != 125 || !strings.Contains(said, "--ttl "+ttl+" must") {
+			t.Errorf("--ttl %s: exits with %d: %s", ttl, code, said)
 		}
 	}
 }

@@ -71,6 +71,8 @@ func (f *runFlags) check(command []string) error {
 		f.grace = min(f.ttl/6, 10*time.Second)
 	}
 	switch {
+	case f.ttl <= 0: // the command is told of it, and a fence extends the lease by it
+		return usage("run: --ttl %s must be more than 0: leave it out for the default", f.ttl)
 	case f.skip && f.wait > 0:
 		return usage("run: --skip-if-held does not wait: leave out --wait %s", f.wait)
 	case f.grace < 0 || f.grace > f.ttl/3:
@@ -103,30 +105,22 @@ func (p *program) runCommand(ctx context.Context, text string, command []string,
 	if err == nil {
 		err = f.check(command)
 	}
-	if err != nil {
-		return runError(err)
-	}
 	r := &runner{program: p, flags: f, key: key, command: command}
-	err = r.run(ctx)
+	if err = runError(err); err == nil {
+		err = r.run(ctx)
+	}
 	if f.report != "" {
-		if failed := r.writeReport(exitCodeOf(err)); failed != nil {
+		if failed := r.writeReport(err); failed != nil {
 			fmt.Fprintln(p.stderr, oneLine(failed))
 		}
 	}
 	return err
 }
 
-func exitCodeOf(err error) int {
-	if err == nil {
-		return 0
-	}
-	return exitCode(err)
-}
-
 // runError gives an error that run fails with before the command has begun its exit code.
 func runError(err error) error {
 	var own *exitError
-	if errors.As(err, &own) && own.code != exitUsage {
+	if err == nil || errors.As(err, &own) && own.code != exitUsage {
 		return err
 	}
 	return &exitError{exitRun, err}

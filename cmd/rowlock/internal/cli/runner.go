@@ -42,7 +42,11 @@ type report struct {
 	Code    int         `json:"exit_code"`
 }
 
-func (r *runner) writeReport(code int) error {
+func (r *runner) writeReport(end error) error {
+	code := 0
+	if end != nil {
+		code = exitCode(end)
+	}
 	if r.outcome == "" {
 		r.outcome = "failed"
 	}
@@ -66,7 +70,8 @@ func (r *runner) run(ctx context.Context) error {
 	r.token = lock.Token()
 	command, err := r.start(ctx, client, lock)
 	if err != nil {
-		return errors.Join(runError(err), quiet(lock.UnlockNow(context.WithoutCancel(ctx))))
+		_ = lock.UnlockNow(context.WithoutCancel(ctx)) // its error says nothing more to the user than err
+		return runError(err)
 	}
 	cause := r.follow(ctx, command, lock)
 	result, err := command.Result()
@@ -78,9 +83,6 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	return r.judge(lock, result, cause)
 }
-
-// quiet is for an error that says nothing more to the user than the one before it.
-func quiet(error) error { return nil }
 
 func (r *runner) open(ctx context.Context) (*rowlock.Client, func(), error) {
 	t, client, end, err := r.program.client(ctx, func(cfg *rowlock.Config) {
