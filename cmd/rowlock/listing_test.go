@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"strconv"
@@ -308,4 +309,26 @@ func interruptWhenItSays(t *testing.T, cmd *exec.Cmd, what string) (said string)
 	}
 	_ = cmd.Wait()
 	return said
+}
+
+func TestTheLargestLimitListsAll(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	c := b.holds("k")
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := make(chan error, 1)
+	go func() {
+		_, err := b.holds().Lock(ctx, "k")
+		waits <- err
+	}()
+	defer func() { cancel(); <-waits; _ = c }()
+	most := itoa(math.MaxInt)
+	if got := b.wants(0, "", "ls", "--limit", most); !strings.Contains(got, "k ") {
+		t.Errorf("ls: %s", got)
+	}
+	for got := ""; !strings.Contains(got, "k "); {
+		got, _, _ = b.does("waiters")
+	}
+	if got := b.wants(0, "", "waiters", "--limit", most); !strings.Contains(got, "k ") {
+		t.Errorf("waiters: %s", got)
+	}
 }

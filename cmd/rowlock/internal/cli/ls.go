@@ -75,7 +75,7 @@ func pageOf(ctx context.Context, table lease.Store, f lease.Filter) (
 ) {
 	own := !f.Held || strings.HasPrefix(f.Prefix, lease.Reserved)
 	for limit := f.Limit; ; {
-		f.Limit = min(batch, limit+1-len(page))
+		f.Limit = min(batch-1, limit-len(page)) + 1
 		found, err := table.Inspect(ctx, f)
 		if err != nil {
 			return nil, false, err

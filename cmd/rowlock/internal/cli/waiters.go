@@ -168,7 +168,7 @@ func (p *program) waitedKeys(ctx context.Context, limit int) error {
 		return err
 	}
 	defer end()
-	found, err := shownOf(t).Waited(ctx, "", "", limit+1)
+	found, err := shownOf(t).Waited(ctx, "", "", min(limit, 1<<31-2)+1) // one more than all would be none
 	if err != nil {
 		return err
 	}
