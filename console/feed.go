@@ -60,7 +60,8 @@ func (f *feed) get(ctx context.Context, v view) *frame {
 	}
 	done := t.loading
 	if done == nil {
-		done = f.start(t)
+		done = make(chan struct{})
+		t.loading = done
 		go func() {
 			f.end(v, t, f.opened(v))
 		}()
@@ -90,12 +91,6 @@ func (f *feed) topic(v view) *topic {
 		f.topics[v] = t
 	}
 	return t
-}
-
-// start notes that a reading is under way. f.mu is held.
-func (f *feed) start(t *topic) chan struct{} {
-	t.loading = make(chan struct{})
-	return t.loading
 }
 
 // end passes a frame to the viewers. One that has not taken the last frame gets this one instead.
@@ -221,7 +216,7 @@ func (f *feed) next() (oldest view, t *topic, ok bool) {
 		return oldest, nil, false
 	}
 	if t != nil {
-		f.start(t)
+		t.loading = make(chan struct{})
 	}
 	return oldest, t, true
 }

@@ -141,7 +141,7 @@ func (b *Barrier) Leave(ctx context.Context, party string) error {
 			return err
 		}
 	}
-	b.quiet(party)
+	in.end() // and not the stay, which a repetition needs
 	b.s.rows.poke(in.id)
 	if err := b.wait(ctx, in.id, in.generation, rows.BarrierDone); err != nil {
 		return err
@@ -162,17 +162,7 @@ func (b *Barrier) stay(ctx context.Context, party string) (*stay, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stay{id: v.ID, generation: v.Generation}, nil
-}
-
-// quiet ends the heartbeat of a party that has left, and remembers its stay for a repetition.
-func (b *Barrier) quiet(party string) {
-	b.mu.Lock()
-	in := b.inside[party]
-	b.mu.Unlock()
-	if in != nil {
-		in.end()
-	}
+	return &stay{id: v.ID, generation: v.Generation, end: func() {}}, nil
 }
 
 // outside says why a party could not leave, or nil if its generation is over because all have left.
