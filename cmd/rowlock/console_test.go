@@ -199,3 +199,14 @@ func TestADemoHasWhatTheConsoleShows(t *testing.T) {
 		t.Errorf("the demo leaves %v, %v", left, err)
 	}
 }
+
+// A --by from a variable that is not set must not lock the operator out.
+func TestAConsoleOfNobodyIsTheUsers(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	b.holds("k")
+	p := b.opens("--by", " ")
+	p.open()
+	if code, text := p.gets("", nil); code != http.StatusOK {
+		t.Errorf("it is answered with %d: %s", code, text)
+	}
+}

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock"
@@ -72,7 +74,7 @@ func (p *program) serve(ctx context.Context, listen, by string, write bool) erro
 		return usage("--listen %s: %s", listen, keytext.Error(err))
 	}
 	warns := slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	d := door.New(by, warns)
+	d := door.New(cmp.Or(strings.TrimSpace(by), operator()), warns)
 	h, err := console.Handler(client, console.Options{
 		DB: t.DB, Dialect: t.Dialect, Write: write, Authorize: d.Viewer, Logger: warns,
 		StreamsPerViewer: streams, Streams: streams, // who has the address has the one name of --by
