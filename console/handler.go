@@ -48,7 +48,7 @@ func Handler(client *rowlock.Client, o Options) (*Console, error) {
 	}
 	c := &Console{
 		client: client, o: o, csrf: http.NewCrossOriginProtection(),
-		seats: newSeats(o.Streams, o.StreamsPerViewer), closed: make(chan struct{}),
+		seats: &seats{all: o.Streams, each: o.StreamsPerViewer, of: make(map[string]int)}, closed: make(chan struct{}),
 		asker: &asker{o: o, space: client.KeyPrefix()},
 	}
 	c.closing = sync.OnceFunc(func() { close(c.closed) })

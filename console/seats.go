@@ -14,8 +14,6 @@ type seats struct {
 	of    map[string]int // by the viewer's name
 }
 
-func newSeats(all, each int) *seats { return &seats{all: all, each: each, of: make(map[string]int)} }
-
 // take counts a page. Its error is for the viewer.
 func (s *seats) take(who string) (leave func(), err error) {
 	s.mu.Lock()

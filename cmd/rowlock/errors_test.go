@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -224,6 +225,27 @@ func TestRunRefusesATTLOfZero(t *testing.T) {
 	for _, ttl := range []string{"0s", "-1s"} {
 		if _, said, code := b.does("run", "k", "--ttl", ttl, "--", "true"); code != 125 || !strings.Contains(said, "--ttl "+ttl+" must") {
 			t.Errorf("--ttl %s: exits with %d: %s", ttl, code, said)
+		}
+	}
+}
+
+// A script that goes on with an empty fence would write without one.
+func TestWhatCannotBePrintedIsAnError(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full here: ", err)
+	}
+	defer full.Close()
+	b.holds("k")
+	fence := []string{"fence", "--key", "k", "--owner", strings.Repeat("0f", 16), "--token", "5", "--dialect", "mysql"}
+	for _, args := range [][]string{fence, {"show", "k"}, {"ls"}, {"ls", "-o", "json"}, {"migrate", "sql"}, {"doctor"}} {
+		cmd := b.command(args...)
+		var said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = full, &said
+		_ = cmd.Run()
+		if code := cmd.ProcessState.ExitCode(); code != 7 || !strings.HasPrefix(said.String(), "rowlock: print: ") {
+			t.Errorf("%v exits with %d: %s", args, code, &said)
 		}
 	}
 }

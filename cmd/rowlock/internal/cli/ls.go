@@ -101,10 +101,14 @@ func (p *program) printPage(found []lease.Record, more bool, prefix string, all 
 		next = keytext.Show(found[len(found)-1].Key)
 	}
 	if p.out.IsJSON() {
+		keys := make([]record, len(found))
+		for i, r := range found {
+			keys[i] = recordOf(r)
+		}
 		return p.out.JSON(struct {
 			Keys []record `json:"keys"`
 			Next string   `json:"next,omitempty"`
-		}{records(found), next})
+		}{keys, next})
 	}
 	if err := p.printTable(found); err != nil || !more {
 		return err
@@ -153,12 +157,4 @@ func (p *program) listAll(ctx context.Context, table lease.Store, filter lease.F
 		}
 		filter.After = found[len(found)-1].Key
 	}
-}
-
-func records(found []lease.Record) []record {
-	out := make([]record, len(found))
-	for i, r := range found {
-		out[i] = recordOf(r)
-	}
-	return out
 }

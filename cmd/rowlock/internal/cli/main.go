@@ -29,6 +29,8 @@ func Main(args []string) int {
 	defer stop()
 	err := root.ExecuteContext(ctx)
 	switch {
+	case p.out != nil && p.out.Err != nil:
+		err = &exitError{exitOther, fmt.Errorf("print: %w", p.out.Err)}
 	case err == nil:
 		return 0
 	case !p.began && exitCode(err) == exitOther:

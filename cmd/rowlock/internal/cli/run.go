@@ -87,17 +87,13 @@ func (f *runFlags) check(command []string) error {
 		f.note = filepath.Base(command[0]) // and no arguments, which may have a password in them
 	}
 	if _, err := exec.LookPath(command[0]); err != nil && !errors.Is(err, exec.ErrDot) {
-		return &exitError{notRunnable(err), err}
+		code := 127 // as a shell exits
+		if errors.Is(err, os.ErrPermission) {
+			code = 126
+		}
+		return &exitError{code, err}
 	}
 	return nil
-}
-
-// notRunnable is what a shell exits with.
-func notRunnable(err error) int {
-	if errors.Is(err, os.ErrPermission) {
-		return 126
-	}
-	return 127
 }
 
 func (p *program) runCommand(ctx context.Context, text string, command []string, f runFlags) error {

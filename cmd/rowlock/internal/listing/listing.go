@@ -8,6 +8,7 @@ package listing
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ type Output struct {
 	json  bool
 	width int // of the terminal; 0: none
 	color bool
+	Err   error // of the first write that has failed
 }
 
 // New returns an output on a file, for "table" or "json".
@@ -67,8 +69,7 @@ func (o *Output) JSON(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(o.to, escaped(b.String()))
-	return err
+	return o.print(escaped(b.String()))
 }
 
 // escaped spells characters that do not print as JSON does: package json leaves those above U+007E
@@ -91,8 +92,13 @@ func escaped(text string) string {
 }
 
 // Line prints a line.
-func (o *Output) Line(format string, args ...any) {
-	_, _ = fmt.Fprintf(o.to, format+"\n", args...)
+func (o *Output) Line(format string, args ...any) { _ = o.print(fmt.Sprintf(format+"\n", args...)) }
+
+// print notes a failure: who reads a part of a fence must not be told that it is all.
+func (o *Output) print(text string) error {
+	_, err := io.WriteString(o.to, text)
+	o.Err = cmp.Or(o.Err, err)
+	return err
 }
 
 // Column is one of a table.
@@ -114,8 +120,7 @@ const (
 
 // Table prints rows under their headings.
 func (o *Output) Table(columns []Column, rows [][]string) error {
-	_, err := io.WriteString(o.to, Render(columns, rows, o.width, o.color))
-	return err
+	return o.print(Render(columns, rows, o.width, o.color))
 }
 
 var heading = lipgloss.NewStyle().Bold(true).Foreground(lipgloss.Cyan)
