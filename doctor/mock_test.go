@@ -28,6 +28,7 @@ func scripted(t *testing.T, version string, vars ...string) doctor.Finding {
 	}
 	defer db.Close()
 	mock.MatchExpectationsInOrder(false)
+	mock.ExpectExec("SET SESSION sql_select_limit").WillReturnResult(sqlmock.NewResult(0, 0))
 	mock.ExpectQuery("SELECT.* VERSION").WillReturnRows(
 		sqlmock.NewRows([]string{"v", "n"}).AddRow(version, "'app'@'%'"))
 	rows := sqlmock.NewRows([]string{"Variable_name", "Value"})
@@ -63,6 +64,9 @@ func session(t *testing.T, d dialect.Dialect, peer string, state ...string) doct
 	}
 	defer db.Close()
 	mock.MatchExpectationsInOrder(false)
+	if d.Name() == "mysql" {
+		mock.ExpectExec("SET SESSION sql_select_limit").WillReturnResult(sqlmock.NewResult(0, 0))
+	}
 	mock.ExpectQuery("(?i)VERSION").WillReturnRows(sqlmock.NewRows([]string{"v", "n"}).AddRow("17.1", "app"))
 	mock.ExpectQuery("SHOW .*SESSION VARIABLES|pg_settings").WillReturnRows(sqlmock.NewRows([]string{"n", "v"}))
 	rows := sqlmock.NewRows([]string{"name", "value"})
