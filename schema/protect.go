@@ -284,7 +284,8 @@ func Protected(ctx context.Context, db DB, d dialect.Dialect) ([]ProtectedTable,
 		return nil, s.explain(ctx, db, "list protected tables", err)
 	}
 	defer conn.Close()
-	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }() // it has settings of ours
+	// It has settings of ours, and is no more lent.
+	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
 	all, err := s.protected(ctx, conn)
 	return all, s.explain(ctx, db, "list protected tables", err)
 }

@@ -168,7 +168,8 @@ func (p *program) waitedKeys(ctx context.Context, limit int) error {
 		return err
 	}
 	defer end()
-	found, err := shownOf(t).Waited(ctx, "", "", min(limit, 1<<31-2)+1) // one more than all would be none
+	// One more than the largest number would be none.
+	found, err := shownOf(t).Waited(ctx, "", "", min(limit, 1<<31-2)+1)
 	if err != nil {
 		return err
 	}
