@@ -142,7 +142,7 @@ func (h *hold) enter(ctx context.Context, got *call) (*Lock, error) {
 	if err := h.differs(&got.request); err != nil {
 		return nil, err
 	}
-	n := &nested{}
+	n := &nested{key: got.space.Own(h.lease.Key)}
 	n.ctx, n.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	if h.nested == nil {
 		h.nested = make(map[*nested]struct{})

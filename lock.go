@@ -41,7 +41,12 @@ func newLock(h *hold, n *nested) *Lock {
 }
 
 // Key is what is locked, by the name that was given: that of a Namespace is without the namespace.
-func (l *Lock) Key() string { return l.h.space.Own(l.h.lease.Key) }
+func (l *Lock) Key() string {
+	if l.nested != nil {
+		return l.nested.key
+	}
+	return l.h.space.Own(l.h.lease.Key)
+}
 
 // Token is the fencing token: larger than every token granted for this key before, for ever. Where
 // data is in another database than the lock, or in an object store, package tokenfence keeps it

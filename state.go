@@ -141,8 +141,9 @@ func (s *state) why() error {
 	return s.cause
 }
 
-// nested is the context of a Reentrant call's handle.
+// nested is what a Reentrant call's handle has of its own.
 type nested struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	key    string // as the call has named it
 }

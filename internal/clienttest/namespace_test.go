@@ -195,3 +195,36 @@ func TestANamespaceThatCannotBeSaysWhy(t *testing.T) {
 		WantIs(t, "a key that is too long with its namespaces", err, rowlock.ErrInvalidKey)
 	})
 }
+
+// A Reentrant call names the key as its own client does, whichever client has locked it before.
+func TestAReentrantHandleHasTheKeyOfItsOwnCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := Client(t, memstore.New(), nil)
+		a := tenant(t, c, "a", rowlock.Quota{})
+		for _, call := range []struct {
+			outer, inner *rowlock.Client
+			first, key   string
+		}{{c, a, "a/k", "k"}, {a, c, "k", "a/k"}} {
+			outer := Take(t, call.outer, call.first)
+			l, err := call.inner.Lock(outer.Context(), call.key, rowlock.Reentrant())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if outer.Key() != call.first || l.Key() != call.key {
+				t.Errorf("%q is %q, and %q is %q", call.first, outer.Key(), call.key, l.Key())
+			}
+			Unlock(t, l)
+			ls, err := call.inner.LockAll(outer.Context(), []string{call.key, "b"}, rowlock.Reentrant())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ls.Lock(call.key) == nil || ls.Lock("b") == nil {
+				t.Errorf("%q and b are locked as %q", call.key, ls.Keys())
+			}
+			if err := ls.Unlock(t.Context()); err != nil {
+				t.Error(err)
+			}
+			Unlock(t, outer)
+		}
+	})
+}
