@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,4 +56,50 @@ func TestAPollerKeepsNoKeyThatNoReaderWants(t *testing.T) {
 			synctest.Wait()
 		})
 	}
+}
+
+// failing fails in what says how leases have ended, while told to.
+type failing struct {
+	*memstore.Store
+	fails atomic.Bool
+}
+
+func (f *failing) Inspect(ctx context.Context, filter lease.Filter) ([]lease.Record, error) {
+	if f.fails.Load() && len(filter.Keys) > 0 {
+		return nil, lease.ErrBusy
+	}
+	return f.Store.Inspect(ctx, filter)
+}
+
+// A listing fails after an operator has taken a lock away: the next tells that all the same.
+func TestAForcedReleaseIsToldAfterAListingThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, closed := &failing{Store: memstore.New()}, make(chan struct{})
+		p := New(&Poller{Store: s, Every: time.Second, Closed: closed})
+		var told []lease.EventKind
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for e, err := range p.Watch(t.Context(), "") {
+				if err == nil {
+					told = append(told, e.Kind)
+				}
+			}
+		}()
+		hold(t, s, "k")
+		time.Sleep(3 * time.Second)
+		s.fails.Store(true)
+		r := lease.ForceRequest{ID: lease.NewOwner(), Key: "k", By: "ops", Reason: "stuck"}
+		if _, err := s.ForceRelease(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		s.fails.Store(false)
+		time.Sleep(3 * time.Second)
+		close(closed)
+		p.Stop()
+		if <-ended; len(told) == 0 || told[len(told)-1] != lease.EventForced {
+			t.Errorf("told %v", told)
+		}
+	})
 }

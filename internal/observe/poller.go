@@ -158,6 +158,8 @@ func (p *Poller) round(ctx context.Context) bool {
 	var forced []lease.Forced
 	if err == nil {
 		ended, err = p.endings(ctx, now, prefixes)
+	}
+	if err == nil { // or they would count as told, and be told to nobody
 		forced = p.newlyForced(ctx)
 	}
 	p.mu.Lock()
