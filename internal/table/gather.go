@@ -40,10 +40,9 @@ func (g *gather) do(ctx context.Context, note string, reqs []lease.RenewRequest)
 	if !g.running && !g.crowded {
 		g.running = true
 		g.mu.Unlock()
-		out := g.run(ctx, note, reqs)
-		g.count(reqs, -1)
-		g.next()
-		return out
+		defer g.next() // also if a driver panics: all later requests would wait for this one
+		defer g.count(reqs, -1)
+		return g.run(ctx, note, reqs)
 	}
 	mine := &gathered{note: note, reqs: reqs, done: make(chan struct{})}
 	g.pending = append(g.pending, mine)

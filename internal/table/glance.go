@@ -75,12 +75,14 @@ func (g *glance) run(ctx context.Context, mine *glanced) {
 	for key := range mine.keys {
 		keys = append(keys, key)
 	}
+	defer func() { // also if a driver panics: no later look would end
+		close(mine.done)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		following := g.next
+		if g.next, g.busy = nil, following != nil; g.busy {
+			go g.run(context.Background(), following)
+		}
+	}()
 	mine.ended = g.end(ctx, keys)
-	close(mine.done)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	following := g.next
-	if g.next, g.busy = nil, following != nil; g.busy {
-		go g.run(context.Background(), following)
-	}
 }

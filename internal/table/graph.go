@@ -67,13 +67,6 @@ func recorded(chains []lease.Caller) (rows []lease.RenewRequest) {
 	return slices.CompactFunc(rows, func(a, b lease.RenewRequest) bool { return a.Lease == b.Lease })
 }
 
-func flag(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // Edges follows the waits of these chains, in one statement that locks and writes nothing.
 func (s *Store) Edges(
 	ctx context.Context, by lease.Party, from []lease.Owner, limit int,

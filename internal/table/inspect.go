@@ -45,12 +45,8 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 
 // listed lists rows as they are, those of reader groups too.
 func (s *Store) listed(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
-	held := 0
-	if f.Held {
-		held = 1
-	}
 	after, last := lease.Range(f.Prefix)
-	section, args := "inspect", []any{[]byte(max(f.After, after)), []byte(last), held}
+	section, args := "inspect", []any{[]byte(max(f.After, after)), []byte(last), flag(f.Held)}
 	if len(f.Keys) > 0 {
 		keys := s.d.List(slices.Compact(slices.Sorted(slices.Values(f.Keys))))
 		section, args = "inspect-keys", slices.Insert(args, 0, any(keys))

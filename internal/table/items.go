@@ -45,6 +45,13 @@ func splitShared[Q, A any](
 	return out, nil
 }
 
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 func keysOf(reqs []lease.AcquireRequest) []string {
 	keys := make([]string, len(reqs))
 	for i := range reqs {

@@ -162,16 +162,9 @@ func (s *Store) version(ctx context.Context) (version, error) {
 // Announce notifies all listeners, once: polling guarantees progress, and a notification only
 // reduces latency.
 func (s *Store) Announce(ctx context.Context, keys []string) error {
-	if !s.Wakes() || len(keys) == 0 {
-		return nil
-	}
-	err := s.send(ctx, func(ctx context.Context, session *conn.Session) error {
+	return s.send(ctx, "announce", keys, func(ctx context.Context, session *conn.Session) error {
 		return s.d.Listener.Announce(ctx, session, s.channel, keys)
 	})
-	if err != nil {
-		return s.explain("announce", keys[0], err)
-	}
-	return nil
 }
 
 // Wakes reports whether the server delivers messages.
@@ -179,14 +172,7 @@ func (s *Store) Wakes() bool { return s.d.Listener != nil }
 
 // Wake notifies one process that listens and waits, once, as Announce does.
 func (s *Store) Wake(ctx context.Context, process lease.Owner, keys []string) error {
-	if !s.Wakes() || len(keys) == 0 {
-		return nil
-	}
-	err := s.send(ctx, func(ctx context.Context, session *conn.Session) error {
+	return s.send(ctx, "wake", keys, func(ctx context.Context, session *conn.Session) error {
 		return s.d.Listener.Wake(ctx, session, s.channel, process, keys)
 	})
-	if err != nil {
-		return s.explain("wake", keys[0], err)
-	}
-	return nil
 }
