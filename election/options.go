@@ -77,7 +77,7 @@ func Rest(d time.Duration) Option {
 			return fmt.Errorf("%w: Rest (%s) must be more than 0; leave it out for 1 s",
 				lease.ErrConfig, d)
 		}
-		s.restFor = d
+		s.restFor = min(d, 1<<62) // a fifth more must not overflow: there would be no rest at all
 		return nil
 	}
 }

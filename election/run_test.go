@@ -3,6 +3,7 @@ package election_test
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -205,6 +206,24 @@ func TestWhatEndsRun(t *testing.T) {
 		cancel()
 		if err := election.Run(ended, c, "boss", never); err != nil {
 			t.Errorf("with a ctx that has ended: %v", err)
+		}
+	})
+}
+
+// The longest rest there is, of a candidate that is to lead once, is one.
+func TestTheLongestRestDoesNotOverflow(t *testing.T) {
+	clienttest.Bubble(t, func(t *testing.T, c *rowlock.Client, _ *clienttest.Script) {
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		led := 0
+		_ = election.Run(ctx, c, "once", func(context.Context, *rowlock.Lock) error {
+			if led++; led == 100 {
+				cancel()
+			}
+			return nil
+		}, election.Rest(math.MaxInt64))
+		if led != 1 {
+			t.Errorf("led %d times in a day", led)
 		}
 	})
 }
