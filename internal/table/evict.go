@@ -48,7 +48,7 @@ func (s *Store) Evict(ctx context.Context, key string, least time.Duration) (
 // blockers returns what makes a pinned connection wait for the row, and ends what is old enough.
 func (s *Store) blockers(
 	ctx context.Context, row sqlstore.Expired, least time.Duration,
-) ([]sqlstore.Blocker, error) {
+) (out []sqlstore.Blocker, err error) {
 	waiting, over := make(chan int64, 1), make(chan error, 1)
 	waiter := s.newOp(conn.Acquire, task{
 		patience: evictTimeout,
@@ -59,14 +59,13 @@ func (s *Store) blockers(
 	go func() { over <- s.once(ctx, waiter) }()
 	select {
 	case id := <-waiting:
-		out, err := s.endBlockers(ctx, row, id, least, over)
-		if err != nil {
-			return nil, s.explain("evict", row.Key, err)
-		}
-		return out, nil
-	case err := <-over: // the waiter never came to wait
+		out, err = s.endBlockers(ctx, row, id, least, over)
+	case err = <-over: // the waiter never came to wait, or has the row by now
+	}
+	if err != nil {
 		return nil, s.explain("evict", row.Key, err)
 	}
+	return out, nil
 }
 
 // lateAs says how key may have expired: as a shared one if a reader group without a live member
