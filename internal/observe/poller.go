@@ -159,7 +159,7 @@ func (p *Poller) round(ctx context.Context) bool {
 	if err == nil {
 		ended, err = p.endings(ctx, now, prefixes)
 	}
-	if err == nil { // or they would count as told, and be told to nobody
+	if err == nil { // or they would count as told, and be told to no reader
 		forced = p.newlyForced(ctx)
 	}
 	p.mu.Lock()
