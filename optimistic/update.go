@@ -24,13 +24,13 @@ import (
 //
 // It is one statement, and one more to read what was in the way; through a pool of MySQL or MariaDB
 // a COMMIT too, because the application may have left the session without autocommit or with a
-// transaction, in which the update would be lost. The version always changes, so
-// that drivers that count changed rows and those that count matched rows agree. In a transaction
-// the update counts when that commits; after any error roll it back. Without one, an error that
-// comes when the statement may have reached the database, as of a lost connection or a ctx that
-// ended, is lease.ErrUnknown: the row may have been changed. Read it again; Retry does not try
-// again. If a replica hangs, the change can be read and still be lost in a failover, until a later
-// update has succeeded.
+// transaction, in which the update would be lost. The version always changes, so that drivers that
+// count changed rows and those that count matched rows agree. In a transaction the update counts
+// when that commits; after any error roll it back. Without one, an error that comes when the
+// statement may have reached the database, as of a lost connection or a ctx that ended, is
+// lease.ErrUnknown: the row may have been changed. Read it again; Retry does not try again. If a
+// replica hangs, the change can be read and still be lost in a failover, until a later update has
+// succeeded.
 func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 	if isnil.Value(ext) || row == nil {
 		return fmt.Errorf("%w: update %s: needs a database or transaction, and a row", lease.ErrConfig, t.name)

@@ -10,7 +10,8 @@ import (
 	"github.com/rowlockdb/rowlock/transition"
 )
 
-// counted is an old lock whose server is asked as a client of Redis asks: not with a ctx that has ended.
+// counted is an old lock whose server is asked as a client of Redis asks: not with a ctx that has
+// ended.
 type counted struct{ released atomic.Int64 }
 
 func (c *counted) Lock(context.Context, string, bool) (transition.OldHeld, error) { return c, nil }
@@ -24,20 +25,27 @@ func (c *counted) Unlock(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// A handler unlocks when its request is over, and its ctx with it. Old processes must not wait for a TTL.
-func TestUnlockReleasesTheOldLockAfterItsContextHasEnded(t *testing.T) {
-	e := onPostgres(t)
-	old := new(counted)
-	both, end, err := stage(t.Context(), placeOf(e), transition.Both, old, nil)
+// inBoth takes a lock in stage Both, beside old.
+func inBoth(ctx context.Context, t *testing.T, old transition.OldLock) *transition.Lock {
+	t.Helper()
+	both, end, err := stage(t.Context(), placeOf(onPostgres(t)), transition.Both, old, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer end()
-	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(end)
 	l, err := both.Lock(ctx, "job")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// A handler unlocks when its request is over, and its ctx with it. Old processes must not wait for a
+// TTL.
+func TestUnlockReleasesTheOldLockAfterItsContextHasEnded(t *testing.T) {
+	old := new(counted)
+	ctx, cancel := context.WithCancel(t.Context())
+	l := inBoth(ctx, t, old)
 	cancel()
 	if err := l.Unlock(ctx); err != nil || old.released.Load() != 1 {
 		t.Errorf("%v, and the old lock was released %d times", err, old.released.Load())
@@ -45,17 +53,8 @@ func TestUnlockReleasesTheOldLockAfterItsContextHasEnded(t *testing.T) {
 }
 
 func TestASecondUnlockIsTold(t *testing.T) {
-	e := onPostgres(t)
 	old := new(counted)
-	both, end, err := stage(t.Context(), placeOf(e), transition.Both, old, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer end()
-	l, err := both.Lock(t.Context(), "job")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := inBoth(t.Context(), t, old)
 	if err := l.Unlock(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -14,16 +14,22 @@ import (
 	"github.com/rowlockdb/rowlock/once/oncehttp"
 )
 
+func locksOf(t *testing.T, e *testdb.Env) *rowlock.Client {
+	t.Helper()
+	locks, err := rowlock.Open(e.Pool(t), e.Dialect, &rowlock.Config{
+		Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = locks.Close() })
+	return locks
+}
+
 // The lock is held while the handler works and until its writes are committed.
 func TestARequestIsUnlockedWhenItIsCommitted(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		locks, err := rowlock.Open(e.Pool(t), e.Dialect, &rowlock.Config{
-			Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = locks.Close() })
+		locks := locksOf(t, e)
 		var refuse, none atomic.Bool
 		s := newSite(t, e, &oncehttp.Config{Lock: func(ctx context.Context, _ *http.Request) (oncehttp.Lock, error) {
 			switch {
@@ -61,13 +67,7 @@ func TestARequestIsUnlockedWhenItIsCommitted(t *testing.T) {
 // A client that does not read its response keeps no key of others.
 func TestARequestIsUnlockedBeforeItsResponseIsSent(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		locks, err := rowlock.Open(e.Pool(t), e.Dialect, &rowlock.Config{
-			Logger: slog.New(slog.DiscardHandler), Reaper: rowlock.ReaperConfig{Off: true},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = locks.Close() })
+		locks := locksOf(t, e)
 		s := newSite(t, e, &oncehttp.Config{Lock: func(ctx context.Context, _ *http.Request) (oncehttp.Lock, error) {
 			return locks.Lock(ctx, "k")
 		}})
