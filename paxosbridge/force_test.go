@@ -80,6 +80,45 @@ func TestALeaseIsNotRenewedBeyondItsDelegation(t *testing.T) {
 	})
 }
 
+// Callers of one process hand a key on to each other, and none of them holds it for long enough to
+// renew. Their chain must not outlast what this process has read of the row.
+func TestAKeyIsNotHandedOverBeyondItsDelegation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{Delegation: delegation, Refresh: delegation / 2})
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		l := r.hold(r.Bridge, "k", 1)
+		began := time.Now()
+		go func() { _ = r.ForceReturn(context.Background(), "k") }() // as of another process
+		for {
+			time.Sleep(20 * time.Second)
+			to := request("k")
+			answers, err := r.HandOver(t.Context(), []lease.HandOver{{From: l, To: to}})
+			r.must(err)
+			if a := answers[0]; a.Err != nil {
+				t.Fatal(a.Err)
+			} else if !a.Granted {
+				break // its holder releases it, and the next asks where it is
+			}
+			l = lease.Lease{Key: "k", Owner: to.Owner, Token: answers[0].Token}
+			if row := r.row("k"); row.Placement == lease.PlacementTable {
+				t.Fatalf("after %v both stores may grant the key: %+v", time.Since(began), row)
+			}
+		}
+		to := request("k")
+		to.TTL = delegation + 1
+		r.must(r.MoveOut(t.Context(), "other", "test"))
+		l = r.hold(r.Bridge, "other", 1)
+		answers, err := r.HandOver(t.Context(), []lease.HandOver{{From: l, To: lease.AcquireRequest{
+			Key: "other", Owner: to.Owner, TTL: delegation + 1,
+		}}})
+		if r.must(err); answers[0].Granted {
+			t.Error("handed over for longer than Delegation")
+		}
+		time.Sleep(2 * delegation)
+		_ = r.Close()
+	})
+}
+
 func TestATTLBeyondDelegationIsRefused(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{Delegation: delegation})
 	r.must(r.MoveOut(t.Context(), "k", "test"))

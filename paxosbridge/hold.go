@@ -41,7 +41,7 @@ func (b *Bridge) renewAway(ctx context.Context, reqs []lease.RenewRequest) ([]le
 	)
 	refuse := itemByItem(func(r lease.RenewRequest) lease.Renewed { return renewError(refusal(r)) })
 	return split[lease.RenewRequest, lease.Renewed]{
-		func(r lease.RenewRequest) bool { return refusal(r) != nil || b.isRecalled(r) },
+		func(r lease.RenewRequest) bool { return refusal(r) != nil || b.isRecalled(r.Lease) },
 		func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 			answers, err := b.cluster.Renew(ctx, reqs)
 			for i := range answers {
@@ -62,8 +62,8 @@ func (b *Bridge) renewAway(ctx context.Context, reqs []lease.RenewRequest) ([]le
 
 // isRecalled reports whether the row was read to say that the key has left the cluster since the
 // lease's epoch.
-func (b *Bridge) isRecalled(r lease.RenewRequest) bool {
-	return b.cfg.Delegation > 0 && b.routes.epoch(r.Key) != lease.Epoch(r.Token)
+func (b *Bridge) isRecalled(l lease.Lease) bool {
+	return b.cfg.Delegation > 0 && b.routes.epoch(l.Key) != lease.Epoch(l.Token)
 }
 
 // Release releases each lease in the store that granted it. A lease without a token may be of
@@ -111,11 +111,25 @@ func (b *Bridge) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.
 	}
 	answers, err := split[lease.HandOver, lease.Acquired]{
 		func(h lease.HandOver) bool { return isAway(h.From.Token) },
-		b.handOverAt(b.table), b.handOverAt(b.cluster),
+		b.handOverAt(b.table), b.handOverAway,
 		acquireError,
 	}.run(ctx, items)
 	b.note(answers, err)
 	return answers, err
+}
+
+// handOverAway hands no lease over that the cluster must not grant: its holder releases it, and the
+// next caller asks where the key is.
+func (b *Bridge) handOverAway(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
+	refusal := refusals(
+		ctx, b.routes, items, func(h lease.HandOver) hold { return hold{h.From.Key, h.To.TTL} },
+	)
+	return split[lease.HandOver, lease.Acquired]{
+		func(h lease.HandOver) bool { return refusal(h) != nil || b.isRecalled(h.From) },
+		b.handOverAt(b.cluster),
+		itemByItem(func(lease.HandOver) lease.Acquired { return lease.Acquired{} }),
+		acquireError,
+	}.run(ctx, items)
 }
 
 func (b *Bridge) handOverAt(at side) call[lease.HandOver, lease.Acquired] {
