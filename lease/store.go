@@ -28,7 +28,8 @@ type Store interface {
 	Renew(ctx context.Context, reqs []RenewRequest) ([]Renewed, error)
 	// Release ends leases, expired or not. The row and its token stay.
 	Release(ctx context.Context, leases []Lease) ([]Released, error)
-	// Inspect lists rows in key order and changes nothing.
+	// Inspect lists rows in key order and changes nothing. Rows beside an error are right, and may
+	// not be all.
 	Inspect(ctx context.Context, f Filter) ([]Record, error)
 }
 

@@ -5,11 +5,13 @@ import (
 	"context"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Inspect lists the keys of both stores in order. A key in the cluster is listed as the cluster has
-// it, with its Placement. A free key in the cluster may be missing.
+// it, with its Placement. A free key in the cluster may be missing. If one store fails, what the
+// other has is listed beside the error.
 func (b *Bridge) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 	if len(f.Keys) > 0 {
 		return b.inspectKeys(ctx, f)
@@ -22,7 +24,8 @@ func (b *Bridge) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, e
 }
 
 // inspectKeys asks the table for no key that is known to be in the cluster, so that waiters for
-// such a key cost the table nothing.
+// such a key cost the table nothing. A client polls all keys that it waits for in one call: a store
+// that fails costs the waiters for the keys of the other nothing.
 func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.Record, err error) {
 	for _, key := range f.Keys {
 		b.count(key) // a waiter polls
@@ -32,9 +35,7 @@ func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.R
 		here := f
 		// A row that is away is not held.
 		here.Keys, here.Held, here.Limit = keysHere, false, len(keysHere)
-		if out, err = b.table.Inspect(ctx, here); err != nil {
-			return nil, err
-		}
+		out, err = b.table.Inspect(ctx, here)
 		for _, r := range out {
 			if r.Placement == b.cfg.Placement {
 				keysThere = append(keysThere, r.Key)
@@ -43,10 +44,11 @@ func (b *Bridge) inspectKeys(ctx context.Context, f lease.Filter) (out []lease.R
 		out = slices.DeleteFunc(out, func(r lease.Record) bool { return f.Held && !r.Held })
 	}
 	if len(keysThere) == 0 {
-		return limited(f, out), nil
+		return limited(f, out), err
 	}
 	f.Keys = keysThere
-	return b.addAway(ctx, f, out)
+	out, failed := b.addAway(ctx, f, out)
+	return out, oneline.Join(err, failed)
 }
 
 // addAway adds the cluster's records.
@@ -54,13 +56,13 @@ func (b *Bridge) addAway(
 	ctx context.Context, f lease.Filter, here []lease.Record,
 ) ([]lease.Record, error) {
 	there, err := b.cluster.Inspect(ctx, f)
-	if err != nil {
-		return nil, err
+	if err != nil { // a row does not say who has a key that is away
+		here = slices.DeleteFunc(here, func(r lease.Record) bool { return r.Placement == b.cfg.Placement })
 	}
 	for i := range there {
 		there[i].Placement = b.cfg.Placement
 	}
-	return limited(f, merge(here, there)), nil
+	return limited(f, merge(here, there)), err
 }
 
 func limited(f lease.Filter, records []lease.Record) []lease.Record {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/memcluster"
 	"github.com/rowlockdb/rowlock/lease"
@@ -192,6 +193,69 @@ func TestATableWhoseWaitersCannotBeNotifiedIsRefused(t *testing.T) {
 	r := newRig(t, paxosbridge.Config{})
 	_, err := paxosbridge.New(t.Context(), struct{ paxosbridge.Table }{r.table}, r.cluster, nil)
 	r.wantIs(err, lease.ErrUnsupported)
+}
+
+// A poll reads all keys that a process waits for. It found no key of the table free while the
+// cluster was down, and none of the cluster while the table was.
+func TestKeysAreInspectedWhileTheOtherStoreIsDown(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	blind := false
+	b, err := paxosbridge.New(
+		t.Context(), blindTable{r.table, &blind}, r.cluster, &paxosbridge.Config{Every: -1},
+	)
+	r.must(err)
+	defer b.Close()
+	r.must(b.MoveOut(t.Context(), "there", "test"))
+	r.free(b, r.hold(b, "here", 0))
+	r.free(b, r.hold(b, "there", 1))
+	keys := []string{"here", "there"}
+	for down, up := range map[string]string{"there": "here", "here": "there"} {
+		r.cluster.Fail(nil)
+		if blind = down == "here"; !blind {
+			r.cluster.Fail(errDown)
+		}
+		rows, err := b.Inspect(t.Context(), lease.Filter{Keys: keys})
+		if r.wantIs(err, errDown); len(rows) != 1 || rows[0].Key != up || rows[0].Err != nil {
+			t.Errorf("%q is up: %+v", up, rows)
+		}
+		_, err = b.Inspect(t.Context(), lease.Filter{Keys: []string{down}})
+		r.wantIs(err, errDown)
+	}
+	r.cluster.Fail(errDown)
+	rows, err := r.Inspect(t.Context(), lease.Filter{Keys: keys}) // this bridge has not heard of the move
+	if r.wantIs(err, errDown); len(rows) != 1 || rows[0].Key != "here" {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// One poll reads both keys.
+func TestAWaiterInTheTableIsServedWhileTheClusterIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{})
+		r.must(r.MoveOut(t.Context(), "there", "test"))
+		r.hold(r.Bridge, "there", 1)
+		l := r.hold(r.Bridge, "here", 0)
+		c, err := rowlock.New(r.Bridge, nil)
+		r.must(err)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		waits := make(chan error, 1)
+		go func() { _, err := c.Lock(ctx, "there"); waits <- err }()
+		go func() {
+			time.Sleep(5 * time.Second)
+			r.cluster.Fail(errDown)
+			r.free(r.table, l) // as a release whose notification is lost
+		}()
+		began := time.Now()
+		if got, err := c.Lock(ctx, "here"); err != nil || time.Since(began) > 10*time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		} else {
+			r.must(got.Unlock(ctx))
+		}
+		cancel()
+		<-waits
+		r.must(c.Close())
+		_ = r.Close()
+	})
 }
 
 func TestKeysAreInspectedWhereTheyAre(t *testing.T) {

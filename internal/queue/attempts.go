@@ -94,9 +94,6 @@ func (q *Attempts) read(ctx context.Context, keys []string) (map[string]observed
 	defer cancel()
 	q.notify.Register(ctx, keys)
 	records, err := q.store.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})
-	if err != nil {
-		return nil, err
-	}
 	q.notify.Count(ctx, records)
 	found := make(map[string]observed, len(records))
 	for _, r := range records {
@@ -108,7 +105,7 @@ func (q *Attempts) read(ctx context.Context, keys []string) (map[string]observed
 			Expired: !r.Held && !r.Owner.IsZero(), // a release clears the owner
 		}
 	}
-	return found, nil
+	return found, err
 }
 
 // found has the head of key's queue ask if the key may be free. The head asks for a fleeting key

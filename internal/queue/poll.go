@@ -61,7 +61,8 @@ type polling struct {
 	Min, Max time.Duration
 	// Wanted reports whether a waiter wants key. The poller forgets a key that none wants.
 	Wanted func(key string) bool
-	// Read reads keys in one read-only statement. A key without an answer is free.
+	// Read reads keys in one read-only statement. A key without an answer is free, unless beside an
+	// error: a store with several databases has answers of those that are up.
 	Read func(ctx context.Context, keys []string) (map[string]observed, error)
 	// Found is called with what was read of each key, without any lock held.
 	Found func(key string, o observed)
@@ -310,7 +311,7 @@ func (p *poller) poll(keys []string) {
 	for i, key := range keys {
 		o, ok := found[key]
 		o.Free = o.Free || !ok
-		if news := p.note(key, o, asked, err); !news {
+		if news := p.note(key, o, asked, ok || err == nil); !news {
 			keys[i] = ""
 		}
 	}
@@ -323,14 +324,14 @@ func (p *poller) poll(keys []string) {
 
 // note fixes when key is polled next. It reports false if the poll failed, or if a Watch came after
 // it.
-func (p *poller) note(key string, o observed, asked time.Time, err error) bool {
+func (p *poller) note(key string, o observed, asked time.Time, read bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.watches[key]
 	switch {
 	case w == nil || w.last.After(asked):
 		return false
-	case err != nil:
+	case !read:
 		w.due = p.after(w, min(max(2*w.interval, p.Min), p.Max), 0)
 		return false
 	}
