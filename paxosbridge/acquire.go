@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -62,23 +63,26 @@ func (b *Bridge) follow(
 	for hop := 1; len(left) > 0 && hop < hops; hop++ {
 		left = b.reroute(ctx, reqs, answers, left)
 		got, err := b.askBoth(ctx, adapter.Pick(reqs, left))
-		if err != nil && len(left) == len(answers) {
-			return nil, err
-		}
-		for n, i := range left {
-			if err != nil {
-				answers[i] = acquireError(err) // the other items have their answers
-			} else {
-				answers[i] = got[n]
-			}
+		for n, a := range adapter.Each("bridge", got, err, len(left), acquireError) {
+			answers[left[n]] = again(answers[left[n]], a)
 		}
 		left = slices.DeleteFunc(left, func(i int) bool { return !strayed(answers[i]) })
 	}
 	for _, i := range left {
-		answers[i] = acquireError(fmt.Errorf("%w: the placement of %q keeps changing: %w",
-			lease.ErrBusy, reqs[i].Key, answers[i].Err))
+		answers[i].Err = fmt.Errorf("%w: the placement of %q keeps changing: %w",
+			lease.ErrBusy, reqs[i].Key, answers[i].Err)
 	}
 	return answers, nil
+}
+
+// again is the answer to a request that was sent again. A copy of the first that may still be
+// carried out is told with it: its caller alone releases what that copy is granted.
+func again(before, after lease.Acquired) lease.Acquired {
+	doubt := before.Unknown || errors.Is(before.Err, lease.ErrUnknown)
+	if after.Unknown = after.Unknown || doubt; after.Err != nil && (doubt || before.Granted) {
+		after.Err = oneline.Join(lease.ErrUnknown, after.Err)
+	}
+	return after
 }
 
 // reroute finds out where the refused requests must go, and returns those that must be sent again.
@@ -89,12 +93,12 @@ func (b *Bridge) reroute(
 		row, err := b.resolve(ctx, reqs[i].Key, answers[i].Err)
 		switch {
 		case err != nil:
-			answers[i] = acquireError(err)
+			answers[i] = again(answers[i], acquireError(err))
 			return true
 		case row.Placement == returning:
-			answers[i] = lease.Acquired{
+			answers[i] = again(answers[i], lease.Acquired{
 				Holder: lease.Holder{Note: "taken back by force", Remaining: b.cfg.untilBack(row)},
-			}
+			})
 			return true
 		}
 		return false

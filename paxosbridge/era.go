@@ -68,21 +68,38 @@ func (t *audited) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 	return t.ask(ctx, func() ([]lease.Acquired, error) { return all.AcquireAll(ctx, reqs) })
 }
 
-// ask repeats the whole request: what was granted of it the first time is answered so again.
+// ask repeats the whole request: what was granted of it the first time is answered so again. If the
+// audit fails, what was granted is answered so too, because its caller has to release it.
 func (t *audited) ask(
 	ctx context.Context, request func() ([]lease.Acquired, error),
-) ([]lease.Acquired, error) {
+) (answers []lease.Acquired, err error) {
+	held := func(a lease.Acquired) bool { return errors.Is(a.Err, adapter.ErrNewEra) }
 	for range eras {
-		answers, err := request()
-		held := func(a lease.Acquired) bool { return errors.Is(a.Err, adapter.ErrNewEra) }
+		next, failed := request()
+		if err == nil && len(answers) > 0 {
+			next = adapter.Each("bridge", next, failed, len(answers), acquireError)
+			failed = nil
+			for i := range next {
+				next[i] = again(answers[i], next[i])
+			}
+		}
+		answers, err = next, failed
 		if !errors.Is(err, adapter.ErrNewEra) && !slices.ContainsFunc(answers, held) {
 			return answers, err
 		}
-		if err := t.enter(ctx); err != nil {
-			return nil, err
+		if failed := t.enter(ctx); failed != nil {
+			for i := range answers {
+				if held(answers[i]) {
+					answers[i].Err = failed
+				}
+			}
+			if err != nil {
+				err = failed
+			}
+			return answers, err
 		}
 	}
-	return nil, fmt.Errorf("%w: the database fails over again and again", lease.ErrBusy)
+	return answers, err
 }
 
 // enter admits the newest era after an audit. Callers that come meanwhile wait for the same audit,
