@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/memcluster"
@@ -132,4 +134,47 @@ func TestADoubtOutlastsTheWayToTheKeysPlacement(t *testing.T) {
 			t.Errorf("the free key: %+v", a)
 		}
 	}
+}
+
+// stuckCluster lists no records before ctx ends.
+type stuckCluster struct {
+	*memcluster.Cluster
+	stuck, ended *atomic.Bool
+}
+
+func (s stuckCluster) Records(ctx context.Context, after string, limit int) ([]paxosbridge.Record, error) {
+	if s.stuck.Load() {
+		<-ctx.Done()
+		time.Sleep(time.Millisecond)
+		s.ended.Store(true)
+		return nil, ctx.Err()
+	}
+	return s.Cluster.Records(ctx, after, limit)
+}
+
+// The audit of an era outlives the request that began it, and read the stores after Close, when
+// its owner may have closed them too.
+func TestCloseEndsTheAuditOfAnEra(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck, ended := new(atomic.Bool), new(atomic.Bool)
+		r, b, e := eraBridge(t, func(c *memcluster.Cluster) paxosbridge.Cluster {
+			return stuckCluster{c, stuck, ended}
+		})
+		stuck.Store(true)
+		e.era.Store(1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := b.Acquire(ctx, []lease.AcquireRequest{request("k")})
+		r.wantIs(err, context.DeadlineExceeded)
+		if ended.Load() {
+			t.Fatal("the audit ended with its caller")
+		}
+		began := time.Now()
+		if r.must(b.Close()); !ended.Load() || time.Since(began) > time.Second {
+			t.Errorf("Close took %v, and the audit had ended: %v", time.Since(began), ended.Load())
+		}
+		_, err = b.Acquire(t.Context(), []lease.AcquireRequest{request("k")})
+		r.wantIs(err, lease.ErrClosed)
+		_ = r.Close()
+	})
 }

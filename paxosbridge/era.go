@@ -19,6 +19,9 @@ type audited struct {
 	admit func(start lease.Token)
 	audit func(context.Context) error
 
+	ends   context.Context // ends every audit
+	audits sync.WaitGroup
+
 	mu      sync.Mutex
 	last    lease.Token // that is admitted
 	running *admission
@@ -34,16 +37,24 @@ type admission struct {
 }
 
 // holdEras returns a table that asks for an audit in each new era, until free is called; or table
-// itself if it has no eras. Audit bounds itself.
+// itself if it has no eras. Audit bounds itself. free returns when none runs any more.
 func holdEras(table Table, audit func(context.Context) error) (held Table, free func()) {
 	gate, ok := adapter.As[adapter.EraGate](table)
 	if !ok {
 		return table, func() {}
 	}
-	t := &audited{Table: table, gate: gate, audit: audit}
+	ends, end := context.WithCancel(context.Background())
+	t := &audited{Table: table, gate: gate, audit: audit, ends: ends}
 	t.last = gate.Era()
-	t.admit, free = gate.HoldEras()
-	return t, free
+	admit, release := gate.HoldEras()
+	t.admit = admit
+	return t, func() {
+		t.mu.Lock()
+		end() // no audit begins any more
+		t.mu.Unlock()
+		t.audits.Wait()
+		release()
+	}
 }
 
 // Unwrap has the table's other abilities be found.
@@ -111,11 +122,15 @@ func (t *audited) enter(ctx context.Context) error {
 		return nil
 	}
 	a := t.running
-	if a == nil {
+	switch {
+	case t.ends.Err() != nil:
+		t.mu.Unlock()
+		return fmt.Errorf("%w: bridge", lease.ErrClosed)
+	case a == nil:
 		a = &admission{done: make(chan struct{})}
 		t.running = a
-		// It ends by itself, and its callers may all have left.
-		go t.compare(context.WithoutCancel(ctx), a)
+		// Its callers may all have left before it ends.
+		t.audits.Go(func() { t.compare(context.WithoutCancel(ctx), a) })
 	}
 	t.mu.Unlock()
 	select {
@@ -135,6 +150,9 @@ func (t *audited) behind() bool {
 
 // compare audits, and admits the era that had begun before the audit.
 func (t *audited) compare(ctx context.Context, a *admission) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(t.ends, cancel)()
 	era := t.gate.Era()
 	err := t.audit(ctx)
 	t.mu.Lock()
