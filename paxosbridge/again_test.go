@@ -152,6 +152,24 @@ func (s stuckCluster) Records(ctx context.Context, after string, limit int) ([]p
 	return s.Cluster.Records(ctx, after, limit)
 }
 
+// Each page of an audit has a bound of the bridge's.
+func TestAnAuditThatIsLateIsNoDeadlineOfTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := new(atomic.Bool)
+		r, b, e := eraBridge(t, func(c *memcluster.Cluster) paxosbridge.Cluster {
+			return stuckCluster{c, stuck, new(atomic.Bool)}
+		})
+		stuck.Store(true)
+		e.era.Store(1)
+		_, err := b.Acquire(t.Context(), []lease.AcquireRequest{request("k")})
+		if r.wantIs(err, lease.ErrBusy); errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the caller has no deadline: %v", err)
+		}
+		r.must(b.Close())
+		_ = r.Close()
+	})
+}
+
 // The audit of an era outlives the request that began it, and read the stores after Close, when
 // its owner may have closed them too.
 func TestCloseEndsTheAuditOfAnEra(t *testing.T) {

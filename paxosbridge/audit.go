@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
+	"github.com/rowlockdb/rowlock/internal/late"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 )
 
@@ -36,7 +37,7 @@ func (m *mover) Audit(ctx context.Context) error { return m.audit(ctx, math.MaxI
 func (m *mover) audit(ctx context.Context, timeout time.Duration) (failed error) {
 	for after := ""; ; {
 		records, err := m.auditPage(ctx, after, timeout)
-		failed = oneline.Join(failed, err)
+		failed = oneline.Join(failed, late.Told(ctx, err))
 		if len(records) < auditPage {
 			return failed
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
+	"github.com/rowlockdb/rowlock/internal/late"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -40,16 +41,16 @@ func (m *mover) MoveOut(ctx context.Context, key, why string) error {
 	}
 	epoch, err := m.depart(ctx, key, why)
 	if err != nil {
-		return m.report.stayed(key, "the table", err)
+		return m.report.stayed(key, "the table", late.Told(ctx, err))
 	}
-	ctx, cancel := m.withoutCancel(ctx)
+	second, cancel := m.withoutCancel(ctx)
 	defer cancel()
-	if err := m.cluster.Open(ctx, key, epoch); err != nil {
+	if err := m.cluster.Open(second, key, epoch); err != nil {
 		return m.report.unfinished(
-			key, "has left the table and is not open in the cluster yet", err,
+			key, "has left the table and is not open in the cluster yet", late.Told(ctx, err),
 		)
 	}
-	m.report.moved(ctx, key, m.cfg.Placement, epoch, why)
+	m.report.moved(second, key, m.cfg.Placement, epoch, why)
 	return nil
 }
 
@@ -115,11 +116,11 @@ func (m *mover) MoveBack(ctx context.Context, key, why string) error {
 		err = nil // another process has made this step; the second is still to be made
 	}
 	if err != nil {
-		return m.report.stayed(key, "the cluster", err)
+		return m.report.stayed(key, "the cluster", late.Told(ctx, err))
 	}
-	ctx, cancel = m.withoutCancel(ctx)
+	second, cancel := m.withoutCancel(ctx)
 	defer cancel()
-	return m.finishReturn(ctx, key, epoch, why)
+	return late.Told(ctx, m.finishReturn(second, key, epoch, why))
 }
 
 // finishReturn is the second step of a move back. Its caller knows that the epoch is sealed.

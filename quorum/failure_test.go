@@ -201,6 +201,30 @@ func TestALeaseIsNotLostWhileAMajorityMayHaveIt(t *testing.T) {
 	})
 }
 
+// A round has a bound of the quorum's. A caller whose own ctx goes on took its end for that of ctx.
+func TestTheEndOfARoundIsNoDeadlineOfTheCaller(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b *bench) {
+		l := b.take("k")
+		for _, f := range b.at {
+			f.be(hung)
+		}
+		_, _, acquire := b.try(b.Store, "other")
+		_, renew := b.renew(l)
+		_, release := b.Release(context.Background(), []lease.Lease{l})
+		_, inspect := b.Inspect(context.Background(), lease.Filter{})
+		for what, err := range map[string]error{
+			"acquire": acquire, "renew": renew, "release": release, "inspect": inspect,
+		} {
+			if !errors.Is(err, lease.ErrUnknown) || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		for _, f := range b.at {
+			f.be(well)
+		}
+	})
+}
+
 // A call returns when a majority has answered. The next one must not overtake it at the third.
 func TestCallsForAKeyStayInOrderAtASlowMember(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b *bench) {
@@ -266,12 +290,12 @@ func TestTheCleanerStopsWhenTheLeaseHasExpired(t *testing.T) {
 func TestAnAnswerThatComesDuringCloseStartsNoCleaner(t *testing.T) {
 	for range 300 {
 		b := newBench(t, 3)
-		var late sync.WaitGroup
+		var answers sync.WaitGroup
 		for _, m := range b.members {
-			late.Go(func() { b.soil(m, lease.Lease{Key: "k", Owner: lease.NewOwner()}) })
+			answers.Go(func() { b.soil(m, lease.Lease{Key: "k", Owner: lease.NewOwner()}) })
 		}
 		_ = b.Close()
-		late.Wait()
+		answers.Wait()
 		b.soil(b.members[0], lease.Lease{Key: "l", Owner: lease.NewOwner()})
 		b.work.Wait() // returns, or a cleaner has outlived Close
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/late"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -72,8 +73,8 @@ func (s *Store) read(ctx context.Context, f lease.Filter) (*page, error) {
 	if err := ctx.Err(); err != nil {
 		p.errs = append(p.errs, err)
 	}
-	return nil, fmt.Errorf("rowlock: quorum: inspect: %d of %d members answered: %w",
-		p.answered, len(s.members), orNone(oneline.Join(p.errs...)))
+	return nil, late.Told(ctx, fmt.Errorf("rowlock: quorum: inspect: %d of %d members answered: %w",
+		p.answered, len(s.members), orNone(oneline.Join(p.errs...))))
 }
 
 // listing is what one member has listed.

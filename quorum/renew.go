@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/late"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -91,7 +92,7 @@ func (s *Store) renewed(
 	case ctx.Err() != nil:
 		t.errs = append(t.errs, ctx.Err())
 	}
-	return lease.Renewed{Err: t.failure("renew", q.Key, len(s.members))}
+	return lease.Renewed{Err: late.Told(ctx, t.failure("renew", q.Key, len(s.members)))}
 }
 
 // failure says why members have not settled it. It is unknown what they did.

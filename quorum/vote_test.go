@@ -168,7 +168,7 @@ func TestASplitVoteIsResolved(t *testing.T) {
 			for i, s := range processes {
 				all.Go(func() {
 					for j, m := range s.members {
-						m.store = &late{flaky: b.at[j], by: time.Duration((j-i+3)%3) * 10 * time.Millisecond}
+						m.store = &remote{flaky: b.at[j], by: time.Duration((j-i+3)%3) * 10 * time.Millisecond}
 					}
 					_, got, err := b.try(s, "k")
 					if err != nil {
@@ -203,13 +203,13 @@ func TestASplitVoteIsResolved(t *testing.T) {
 	})
 }
 
-// late is a member that is far from this process.
-type late struct {
+// remote is a member that is far from this process.
+type remote struct {
 	*flaky
 	by time.Duration
 }
 
-func (l *late) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (l *remote) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	time.Sleep(l.by)
 	return l.flaky.Acquire(ctx, reqs)
 }

@@ -18,7 +18,7 @@ var groups = map[string][]string{
 	// They import the standard library and lease at most, so that any package may use them.
 	"leaves": {
 		"./internal/isnil", "./internal/oneline", "./internal/adapter",
-		"./internal/cleanup", "./internal/tell",
+		"./internal/cleanup", "./internal/tell", "./internal/late",
 	},
 	"programs": {"./examples", "./bench", "./cmd", "./internal/attack/mutants", "./internal/attack/chaos"},
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 
+	"github.com/rowlockdb/rowlock/internal/late"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
@@ -136,7 +137,7 @@ func (c *Cluster) send(
 	if err == nil {
 		return uncertain, nil
 	}
-	return uncertain, c.explain(ctx, verb, key, last, uncertain)
+	return uncertain, late.Told(ctx, c.explain(ctx, verb, key, last, uncertain))
 }
 
 // tried is how a try has ended.

@@ -60,6 +60,22 @@ func TestManyReleasesWaitForASilentClusterOnce(t *testing.T) {
 	}
 }
 
+// Timeout and its shares are bounds of the cluster's.
+func TestASilentClusterIsNoDeadlineOfTheCaller(t *testing.T) {
+	var m mute
+	client := dial(t, m.option())
+	c := join(t, client, fresh(t, client), etcd.Timeout(200*time.Millisecond))
+	m.method.Store("/Txn")
+	for what, err := range map[string]error{
+		"open":  c.Open(t.Context(), "k", 1),
+		"probe": c.Probe(t.Context()),
+	} {
+		if err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // What is left of a lease takes a request each, and only people read it.
 func TestInspectShowsLeasesWhoseRestIsUnknown(t *testing.T) {
 	var m mute
