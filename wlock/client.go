@@ -1,6 +1,7 @@
 package wlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,12 +54,12 @@ func New(ctx context.Context, cfg Config) (*Client, error) {
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	ready := make(chan error, 1)
 	c.work.Go(func() { c.follow(ready) })
-	ctx, cancel := context.WithTimeout(ctx, cfg.Patience)
+	bound, cancel := context.WithTimeout(ctx, cfg.Patience)
 	defer cancel()
 	select {
 	case err = <-ready:
-	case <-ctx.Done():
-		c.know(func() { err = fmt.Errorf("%w: wlock: %w", ctx.Err(), c.trouble) })
+	case <-bound.Done():
+		c.know(func() { err = c.failure(ctx, false, cmp.Or(c.trouble, errSilent)) })
 	}
 	if err != nil {
 		c.Close()
@@ -75,26 +76,17 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// start has a connection served, unless the client is closed.
-func (c *Client) start(k *conn) bool {
+// after runs each of these beside, unless the client is closed. It reports false then.
+func (c *Client) after(all ...func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return false
 	}
-	c.work.Go(k.read)
-	c.work.Go(k.write)
-	c.work.Go(k.beats)
-	return true
-}
-
-// after runs f beside, unless the client is closed.
-func (c *Client) after(f func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closed {
+	for _, f := range all {
 		c.work.Go(f)
 	}
+	return true
 }
 
 // reply is what became of a request.
@@ -114,7 +106,7 @@ func (c *Client) ask(ctx context.Context, q frame.Request, late func(*frame.Resp
 	if err := ctx.Err(); err != nil {
 		return reply{}, fmt.Errorf("rowlock: wlock: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Patience)
+	bound, cancel := context.WithTimeout(ctx, c.cfg.Patience)
 	defer cancel()
 	var r reply
 	var last error
@@ -124,7 +116,7 @@ func (c *Client) ask(ctx context.Context, q frame.Request, late func(*frame.Resp
 		q.Session, q.Stamp = c.sessions.Add(1), time.Now().UnixMilli()
 		r.sent = time.Now()
 		var err error
-		switch r.Response, err = c.try(ctx, &q, late); {
+		switch r.Response, err = c.try(bound, &q, late); {
 		case err == nil && r.Status == frame.Redirect:
 			if last = c.redirected(&q, r.Response); last == nil && q.Hops < 2 {
 				continue // to a server that may be reached
@@ -136,12 +128,13 @@ func (c *Client) ask(ctx context.Context, q frame.Request, late func(*frame.Resp
 		default:
 			r.unknown, last = r.unknown || !errors.Is(err, errUnsent), err
 		}
-		if !sleep(ctx, wait) || c.ctx.Err() != nil {
+		if !sleep(bound, wait) || c.ctx.Err() != nil {
 			return r, c.failure(ctx, r.unknown, last)
 		}
 	}
 }
 
+// failure tells the end of a deadline only if that is ctx's, the caller's.
 func (c *Client) failure(ctx context.Context, unknown bool, last error) error {
 	kind := lease.ErrBusy
 	switch {
@@ -150,8 +143,11 @@ func (c *Client) failure(ctx context.Context, unknown bool, last error) error {
 	case c.ctx.Err() != nil:
 		kind = lease.ErrClosed
 	}
-	if err := context.Cause(ctx); err != nil && !errors.Is(last, err) && !errors.Is(err, context.DeadlineExceeded) {
+	switch err := context.Cause(ctx); {
+	case err != nil && !errors.Is(last, err):
 		return fmt.Errorf("%w: wlock: %w: %w", kind, err, last)
+	case err == nil && errors.Is(last, context.DeadlineExceeded):
+		return fmt.Errorf("%w: wlock: %v", kind, last)
 	}
 	return fmt.Errorf("%w: wlock: %w", kind, last)
 }

@@ -51,7 +51,7 @@ type Config struct {
 	Heartbeat time.Duration
 	// Poll is how often the registry is asked for changes. Default 60 s, as the Java client does.
 	Poll time.Duration
-	// Dial opens connections. Default: a net.Dialer.
+	// Dial opens connections, and ends with its ctx. Default: a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 

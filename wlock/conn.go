@@ -68,7 +68,7 @@ func (c *Client) connect(ctx context.Context, l *link) (*conn, error) {
 		pending: make(map[int64]*call),
 	}
 	k.last.Store(int64(time.Since(c.began)))
-	if !c.start(k) {
+	if !c.after(k.read, k.write, k.beats) {
 		_ = to.Close()
 		return nil, errClosed
 	}

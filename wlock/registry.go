@@ -176,7 +176,7 @@ func (c *Client) version() (v int64) {
 	return v
 }
 
-// dial is bounded, whatever Config.Dial does with its ctx.
+// dial is bounded by the ctx that Config.Dial gets.
 func (c *Client) dial(ctx context.Context, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()

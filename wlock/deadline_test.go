@@ -1,0 +1,66 @@
+package wlock_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/wlock"
+	"github.com/rowlockdb/rowlock/wlock/internal/frame"
+	"github.com/rowlockdb/rowlock/wlock/internal/wlocktest"
+)
+
+func always(b *bed, of frame.Type, fault wlocktest.Fault) {
+	b.n.Fault(func(q *frame.Request) wlocktest.Fault {
+		if q.Type == of {
+			return fault
+		}
+		return wlocktest.None
+	})
+}
+
+// Patience is no deadline of the caller's. Its own is told, also if it ends between two tries.
+func TestADeadlineThatIsToldIsTheCallers(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		for _, fault := range []wlocktest.Fault{wlocktest.Hold, wlocktest.Fail} {
+			always(b, frame.Acquire, fault)
+			_, err := b.s.Acquire(b.Context(), []lease.AcquireRequest{asks()})
+			if !errors.Is(err, lease.ErrUnknown) || errors.Is(err, context.DeadlineExceeded) {
+				b.Errorf("without a deadline: %v", err)
+			}
+			ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+			_, err = b.s.Acquire(ctx, []lease.AcquireRequest{asks()})
+			if cancel(); !errors.Is(err, lease.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+				b.Errorf("with a deadline: %v", err)
+			}
+		}
+		b.n.Let()
+	})
+}
+
+// A registry that accepts and is silent gives no reason.
+func TestASilentRegistryIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := wlock.Config{Registry: []string{"r:1"}, Cluster: cluster}
+		cfg.Dial = func(context.Context, string, string) (net.Conn, error) {
+			ours, _ := net.Pipe()
+			return ours, nil
+		}
+		_, err := wlock.New(t.Context(), cfg)
+		if !errors.Is(err, lease.ErrBusy) || errors.Is(err, context.DeadlineExceeded) ||
+			strings.Contains(err.Error(), "%!") {
+			t.Errorf("after Patience: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := wlock.New(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) ||
+			strings.Contains(err.Error(), "%!") {
+			t.Errorf("with a deadline: %v", err)
+		}
+	})
+}
