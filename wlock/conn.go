@@ -60,7 +60,9 @@ func (c *Client) connect(ctx context.Context, l *link) (*conn, error) {
 	}
 	to, err := c.dial(ctx, l.address)
 	if err != nil {
-		c.shun(l, 4*longest)
+		if ctx.Err() == nil { // else the caller has left, which says nothing of the server
+			c.shun(l, 4*longest)
+		}
 		return nil, err
 	}
 	k := &conn{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,38 @@ func TestASilentRegistryIsTold(t *testing.T) {
 		if _, err := wlock.New(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) ||
 			strings.Contains(err.Error(), "%!") {
 			t.Errorf("with a deadline: %v", err)
+		}
+	})
+}
+
+// The caller that dials has little time. Others would have asked around a healthy server for a
+// second.
+func TestACallerThatLeavesWhileItDialsShunsNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := wlocktest.New(wlocktest.Options{Nodes: 1, Groups: 2}, cluster)
+		defer c.Close()
+		cfg := config(c)
+		cfg.Groups = 2
+		var slow atomic.Bool
+		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if address != c.Address && slow.CompareAndSwap(true, false) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return c.Dial(ctx, network, address)
+		}
+		s := open(t, cfg)
+		defer s.Close()
+		slow.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := s.Acquire(ctx, []lease.AcquireRequest{asks()}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if a, err := s.Acquire(t.Context(), []lease.AcquireRequest{asks()}); err != nil || !a[0].Granted ||
+			time.Since(began) > 100*time.Millisecond {
+			t.Errorf("after %v: %+v, %v", time.Since(began), a, err)
 		}
 	})
 }
