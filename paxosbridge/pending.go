@@ -188,15 +188,17 @@ func (p *pendingMoves) acquire(
 		return nil, lease.Lease{}, err
 	}
 	l, err := p.poll(ctx, store, m)
-	if p.remove(m); err != nil {
+	if err != nil {
 		p.giveUp(store, lease.Lease{Key: key, Owner: m.req.Owner}, m)
 	}
 	return m, l, err
 }
 
+// poll asks for the key, or takes it from its holder, until ctx ends. Then no holder hands it to m.
 func (p *pendingMoves) poll(
 	ctx context.Context, store lease.Store, m *pendingMove,
 ) (lease.Lease, error) {
+	defer p.remove(m) // also if a driver panics
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		answers, err := store.Acquire(ctx, []lease.AcquireRequest{m.req})
 		if isUnsure(answers, err) {

@@ -115,6 +115,40 @@ func TestCloseBeginsNoMoreMoves(t *testing.T) {
 	})
 }
 
+// A driver panics under a mover, and its caller recovers. Each release of the key went on to be
+// handed to that mover.
+func TestAPanicLeavesNoMoverPending(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{})
+	p := panicking{r.table, new(atomic.Bool)}
+	b, err := paxosbridge.New(t.Context(), p, r.cluster, &paxosbridge.Config{Every: -1})
+	r.must(err)
+	defer b.Close()
+	l := r.hold(b, "k", 0)
+	p.panics.Store(true)
+	func() {
+		defer func() { _ = recover() }()
+		_ = b.MoveOut(t.Context(), "k", "test")
+	}()
+	p.panics.Store(false)
+	r.free(b, l)
+	if row := r.row("k"); row.Held {
+		t.Errorf("%q has it, for %v", row.Note, row.Remaining)
+	}
+	r.must(b.MoveOut(t.Context(), "k", "test"))
+}
+
+type panicking struct {
+	table
+	panics *atomic.Bool
+}
+
+func (p panicking) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+	if p.panics.Load() {
+		panic("a driver's")
+	}
+	return p.table.Acquire(ctx, reqs)
+}
+
 // slowPasser hands over when the test says so, like a database that is overloaded.
 type slowPasser struct {
 	table
