@@ -129,9 +129,6 @@ func (b *Bridge) acquireAway(
 	refusal := refusals(
 		ctx, b.routes, reqs, func(q lease.AcquireRequest) hold { return hold{q.Key, q.TTL} },
 	)
-	refuse := itemByItem(func(q lease.AcquireRequest) lease.Acquired {
-		return acquireError(cmp.Or(refusal(q), lease.ErrMoved))
-	})
 	return split[lease.AcquireRequest, lease.Acquired]{
 		func(q lease.AcquireRequest) bool {
 			return refusal(q) != nil || b.routes.epoch(q.Key) != q.Epoch
@@ -141,12 +138,9 @@ func (b *Bridge) acquireAway(
 			b.noteFailures(reqs, answers, err)
 			return answers, err
 		},
-		func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-			if len(reqs) == 1 && refusal(reqs[0]) != nil {
-				return nil, refusal(reqs[0])
-			}
-			return refuse(ctx, reqs)
-		},
+		itemByItem(func(q lease.AcquireRequest) (lease.Acquired, error) {
+			return acquireError(cmp.Or(refusal(q), lease.ErrMoved)), refusal(q)
+		}),
 		acquireError,
 	}.run(ctx, reqs)
 }
@@ -167,16 +161,11 @@ func (b *Bridge) noteFailures(reqs []lease.AcquireRequest, answers []lease.Acqui
 	for i := range reqs {
 		b.routes.with(reqs[i].Key, func(r *route) {
 			r.err = err
-			if err == nil && i < len(answers) && isUnanswered(answers[i].Err) {
+			if err == nil && i < len(answers) && oneline.Is(answers[i].Err, lease.ErrUnknown, lease.ErrBusy) {
 				r.err = answers[i].Err
 			}
 		})
 	}
-}
-
-// isUnanswered reports whether an item's error means that the cluster did not answer.
-func isUnanswered(err error) bool {
-	return errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy)
 }
 
 // AcquireAll asks the table. Keys that are locked together must stay there: pin them.

@@ -68,8 +68,10 @@ func (m *mover) auditPage(ctx context.Context, after string, timeout time.Durati
 // auditEra audits, and admits an era that has begun: an idle bridge keeps no other client of its
 // table waiting.
 func (m *mover) auditEra(ctx context.Context) error {
-	if t, ok := m.table.(*audited); ok && t.behind() {
-		return t.enter(ctx)
+	if t, ok := m.table.(*audited); ok {
+		if begun, err := t.enter(ctx); begun {
+			return err
+		}
 	}
 	return m.audit(ctx, m.cfg.MoveTimeout)
 }

@@ -25,7 +25,7 @@ func (m *mover) refreshing(ctx context.Context) {
 		}
 		reading, cancel := context.WithTimeout(ctx, m.cfg.MoveTimeout)
 		defer cancel()
-		if err := m.routes.refresh(reading); err != nil {
+		if _, err := m.routes.read(reading, m.routes.keys(), foundInRow); err != nil {
 			m.cfg.Logger.WarnContext(
 				ctx, "rowlock: bridge: the placements of keys could not be read", "error", err,
 			)

@@ -33,7 +33,6 @@ type Bridge struct {
 }
 
 var (
-	_ lease.Store       = (*Bridge)(nil)
 	_ lease.Passer      = (*Bridge)(nil)
 	_ lease.Notifier    = (*Bridge)(nil)
 	_ lease.Registry    = (*Bridge)(nil)
@@ -101,7 +100,10 @@ func newBridge(table Table, cluster Cluster, cfg *Config) (*Bridge, error) {
 		return nil, err
 	}
 	hooks := tell.With(cfg.Logger)
-	cfg.Hooks = cfg.Hooks.apart(hooks)
+	cfg.Hooks = Hooks{
+		Moved: tell.Later4(hooks, cfg.Hooks.Moved), Stayed: tell.Later2(hooks, cfg.Hooks.Stayed),
+		Recalled: tell.Later2(hooks, cfg.Hooks.Recalled),
+	}
 	return &Bridge{
 		mover:    newMover(table, notifier, cluster, cfg),
 		notifier: notifier, registry: registry,

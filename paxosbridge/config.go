@@ -91,14 +91,6 @@ type Hooks struct {
 	Recalled func(key string, epoch int64)
 }
 
-// apart returns hooks that q calls.
-func (h Hooks) apart(q *tell.Queue) Hooks {
-	return Hooks{
-		Moved: tell.Later4(q, h.Moved), Stayed: tell.Later2(q, h.Stayed),
-		Recalled: tell.Later2(q, h.Recalled),
-	}
-}
-
 func (h Heat) withDefaults() Heat {
 	h.Hot = cmp.Or(h.Hot, 1000)
 	h.Cool = cmp.Or(h.Cool, h.Hot/4)

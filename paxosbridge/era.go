@@ -98,7 +98,7 @@ func (t *audited) ask(
 		if !errors.Is(err, adapter.ErrNewEra) && !slices.ContainsFunc(answers, held) {
 			return answers, err
 		}
-		if failed := t.enter(ctx); failed != nil {
+		if _, failed := t.enter(ctx); failed != nil {
 			for i := range answers {
 				if held(answers[i]) {
 					answers[i].Err = failed
@@ -114,18 +114,18 @@ func (t *audited) ask(
 }
 
 // enter admits the newest era after an audit. Callers that come meanwhile wait for the same audit,
-// and none longer than its ctx.
-func (t *audited) enter(ctx context.Context) error {
+// and none longer than its ctx. begun is false if no era has begun since the last that was admitted.
+func (t *audited) enter(ctx context.Context) (begun bool, err error) {
 	t.mu.Lock()
 	if t.last >= t.gate.Era() {
 		t.mu.Unlock()
-		return nil
+		return false, nil
 	}
 	a := t.running
 	switch {
 	case t.ends.Err() != nil:
 		t.mu.Unlock()
-		return fmt.Errorf("%w: bridge", lease.ErrClosed)
+		return true, fmt.Errorf("%w: bridge", lease.ErrClosed)
 	case a == nil:
 		a = &admission{done: make(chan struct{})}
 		t.running = a
@@ -135,17 +135,10 @@ func (t *audited) enter(ctx context.Context) error {
 	t.mu.Unlock()
 	select {
 	case <-a.done:
-		return a.err
+		return true, a.err
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", adapter.ErrNewEra, ctx.Err())
+		return true, fmt.Errorf("%w: %w", adapter.ErrNewEra, ctx.Err())
 	}
-}
-
-// behind reports whether an era has begun that is not admitted.
-func (t *audited) behind() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.last < t.gate.Era()
 }
 
 // compare audits, and admits the era that had begun before the audit.

@@ -39,7 +39,6 @@ func (b *Bridge) renewAway(ctx context.Context, reqs []lease.RenewRequest) ([]le
 	refusal := refusals(
 		ctx, b.routes, reqs, func(r lease.RenewRequest) hold { return hold{r.Key, r.TTL} },
 	)
-	refuse := itemByItem(func(r lease.RenewRequest) lease.Renewed { return renewError(refusal(r)) })
 	return split[lease.RenewRequest, lease.Renewed]{
 		func(r lease.RenewRequest) bool { return refusal(r) != nil || b.isRecalled(r.Lease) },
 		func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
@@ -49,13 +48,9 @@ func (b *Bridge) renewAway(ctx context.Context, reqs []lease.RenewRequest) ([]le
 			}
 			return answers, err
 		},
-		func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
-			out, _ := refuse(ctx, reqs) // lost, whatever the cluster would answer
-			if len(out) == 1 {
-				return out, out[0].Err
-			}
-			return out, nil
-		},
+		itemByItem(func(r lease.RenewRequest) (lease.Renewed, error) {
+			return renewError(refusal(r)), refusal(r) // or lost, whatever the cluster would answer
+		}),
 		renewError,
 	}.run(ctx, reqs)
 }
@@ -86,21 +81,29 @@ func (b *Bridge) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rel
 	return answers, err
 }
 
-// releaseAt hands a key that a mover waits for to the mover, and releases the others.
-func (b *Bridge) releaseAt(at side) call[lease.Lease, lease.Released] {
-	return func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
-		if !b.pending.any() {
-			return at.Release(ctx, leases)
+// moversFirst is a call in which a key that a mover waits for is handed to the mover.
+func moversFirst[Q, A any](
+	p *pendingMoves, usual call[Q, A], leaseOf func(Q) lease.Lease,
+	hand func(context.Context, Q) A, failed func(error) A,
+) call[Q, A] {
+	return func(ctx context.Context, items []Q) ([]A, error) {
+		if !p.any() {
+			return usual(ctx, items)
 		}
-		return split[lease.Lease, lease.Released]{
-			func(l lease.Lease) bool { return b.pending.of(l) != nil },
-			at.Release,
-			itemByItem(
-				func(l lease.Lease) lease.Released { return b.pending.handOver(ctx, at, l) },
-			),
-			releaseError,
-		}.run(ctx, leases)
+		return split[Q, A]{
+			func(q Q) bool { return p.of(leaseOf(q)) != nil },
+			usual, itemByItem(func(q Q) (A, error) { return hand(ctx, q), nil }),
+			failed,
+		}.run(ctx, items)
 	}
+}
+
+func (b *Bridge) releaseAt(at side) call[lease.Lease, lease.Released] {
+	hand := func(ctx context.Context, l lease.Lease) lease.Released {
+		return b.pending.handOver(ctx, at, l)
+	}
+	itself := func(l lease.Lease) lease.Lease { return l }
+	return moversFirst(b.pending, at.Release, itself, hand, releaseError)
 }
 
 // HandOver hands leases over in the store that granted them. A mover goes first, so that a key can
@@ -127,27 +130,19 @@ func (b *Bridge) handOverAway(ctx context.Context, items []lease.HandOver) ([]le
 	return split[lease.HandOver, lease.Acquired]{
 		func(h lease.HandOver) bool { return refusal(h) != nil || b.isRecalled(h.From) },
 		b.handOverAt(b.cluster),
-		itemByItem(func(lease.HandOver) lease.Acquired { return lease.Acquired{} }),
+		itemByItem(func(lease.HandOver) (a lease.Acquired, err error) { return a, nil }),
 		acquireError,
 	}.run(ctx, items)
 }
 
 func (b *Bridge) handOverAt(at side) call[lease.HandOver, lease.Acquired] {
-	return func(ctx context.Context, items []lease.HandOver) ([]lease.Acquired, error) {
-		if !b.pending.any() {
-			return at.HandOver(ctx, items)
+	hand := func(ctx context.Context, h lease.HandOver) lease.Acquired {
+		r := b.pending.handOver(ctx, at, h.From)
+		if r.Err == nil && !r.Gone {
+			r.Err = fmt.Errorf("%w: %q is about to move", lease.ErrMoved, h.From.Key)
 		}
-		return split[lease.HandOver, lease.Acquired]{
-			func(h lease.HandOver) bool { return b.pending.of(h.From) != nil },
-			at.HandOver,
-			itemByItem(func(h lease.HandOver) lease.Acquired {
-				r := b.pending.handOver(ctx, at, h.From)
-				if r.Err == nil && !r.Gone {
-					r.Err = fmt.Errorf("%w: %q is about to move", lease.ErrMoved, h.From.Key)
-				}
-				return acquireError(r.Err)
-			}),
-			acquireError,
-		}.run(ctx, items)
+		return acquireError(r.Err)
 	}
+	from := func(h lease.HandOver) lease.Lease { return h.From }
+	return moversFirst(b.pending, at.HandOver, from, hand, acquireError)
 }

@@ -3,6 +3,7 @@ package paxosbridge
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
@@ -17,10 +18,10 @@ func (b *Bridge) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, e
 		return b.inspectKeys(ctx, f)
 	}
 	here, err := b.table.Inspect(ctx, f)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		here, err = b.addAway(ctx, f, here)
 	}
-	return b.addAway(ctx, f, here)
+	return here, err
 }
 
 // inspectKeys asks the table for no key that is known to be in the cluster, so that waiters for
@@ -66,28 +67,18 @@ func (b *Bridge) addAway(
 }
 
 func limited(f lease.Filter, records []lease.Record) []lease.Record {
-	limit := f.Limit
-	if limit <= 0 {
-		limit = 1000
-	}
-	return records[:min(limit, len(records))]
+	return records[:min(cmp.Or(max(f.Limit, 0), 1000), len(records))]
 }
 
 // merge puts both in order. A key in both is in the cluster, unless its row says that it has come
 // back: then its record is sealed.
 func merge(here, there []lease.Record) []lease.Record {
-	place := make(map[string]int, len(here))
-	for i, r := range here {
-		place[r.Key] = i
-	}
-	for _, r := range there {
-		switch i, both := place[r.Key]; {
-		case !both:
-			here = append(here, r)
-		case here[i].Placement != lease.PlacementTable:
-			here[i] = r
+	rows := make(map[string]lease.Record, len(here))
+	for _, r := range slices.Concat(here, there) {
+		if row, both := rows[r.Key]; !both || row.Placement != lease.PlacementTable {
+			rows[r.Key] = r
 		}
 	}
-	slices.SortFunc(here, func(a, b lease.Record) int { return cmp.Compare(a.Key, b.Key) })
-	return here
+	byKey := func(a, b lease.Record) int { return cmp.Compare(a.Key, b.Key) }
+	return slices.SortedFunc(maps.Values(rows), byKey)
 }

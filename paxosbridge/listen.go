@@ -13,7 +13,7 @@ import (
 // Listen calls heard for notifications of both stores, and for moves of this process. A store
 // without notifications is polled.
 func (b *Bridge) Listen(ctx context.Context, heard func(key string)) error {
-	one := &listener{heard}
+	one := &listener{heard: heard}
 	b.report.add(one)
 	defer b.report.remove(one)
 	heard("")
@@ -71,7 +71,7 @@ func (b *Bridge) Awaited(ctx context.Context, process lease.Owner, keys []string
 		func(ctx context.Context, keys []string) ([]bool, error) {
 			return b.registry.Awaited(ctx, process, keys)
 		},
-		itemByItem(func(string) bool { return true }),
+		itemByItem(func(string) (bool, error) { return true, nil }),
 		func(error) bool { return true },
 	}.run(ctx, keys)
 }

@@ -157,8 +157,19 @@ func (p *pendingMoves) firstStep(
 	epoch int64,
 	do func(lease.Lease) (ok bool, err error),
 ) error {
-	m, l, err := p.acquire(ctx, store, key, epoch)
+	m := &pendingMove{
+		req: lease.AcquireRequest{
+			Key: key, Owner: lease.NewOwner(), TTL: p.timeout + min(p.timeout, math.MaxInt64-p.timeout),
+			Note: "rowlock bridge: about to move", Epoch: epoch,
+		},
+		got: make(chan lease.Lease, 1),
+	}
+	if err := p.add(m); err != nil {
+		return err
+	}
+	l, err := p.poll(ctx, store, m)
 	if err != nil {
+		p.giveUp(store, lease.Lease{Key: key, Owner: m.req.Owner}, m) // what it may have been granted
 		return err
 	}
 	ok, err := do(l)
@@ -170,28 +181,6 @@ func (p *pendingMoves) firstStep(
 		err = fmt.Errorf("%w: the mover's lease expired", lease.ErrLost)
 	}
 	return err
-}
-
-// acquire waits until the mover has the key at store, or ctx ends. Then it releases what the mover
-// may have been granted.
-func (p *pendingMoves) acquire(
-	ctx context.Context, store lease.Store, key string, epoch int64,
-) (*pendingMove, lease.Lease, error) {
-	m := &pendingMove{
-		req: lease.AcquireRequest{
-			Key: key, Owner: lease.NewOwner(), TTL: p.timeout + min(p.timeout, math.MaxInt64-p.timeout),
-			Note: "rowlock bridge: about to move", Epoch: epoch,
-		},
-		got: make(chan lease.Lease, 1),
-	}
-	if err := p.add(m); err != nil {
-		return nil, lease.Lease{}, err
-	}
-	l, err := p.poll(ctx, store, m)
-	if err != nil {
-		p.giveUp(store, lease.Lease{Key: key, Owner: m.req.Owner}, m)
-	}
-	return m, l, err
 }
 
 // poll asks for the key, or takes it from its holder, until ctx ends. Then no holder hands it to m.

@@ -17,25 +17,17 @@ type reports struct {
 
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
-	told      map[*moves]struct{}
 }
 
 func newReports(cfg *Config, stores ...lease.Notifier) *reports {
-	return &reports{
-		cfg:       cfg,
-		stores:    stores,
-		listeners: make(map[*listener]struct{}),
-		told:      make(map[*moves]struct{}),
-	}
+	return &reports{cfg: cfg, stores: stores, listeners: make(map[*listener]struct{})}
 }
 
-// listener is a call of Listen in this process. It hears of a move at once, because not every store
-// can notify.
-type listener struct{ heard func(key string) }
-
-// moves is a client that traces the moves of this process.
-type moves struct {
-	told func(key string, placement int, why string)
+// listener is a call of Listen in this process, which hears of a move at once, because not every
+// store can notify. Or it is a client that traces the moves of this process.
+type listener struct {
+	heard func(key string)
+	moved func(key string, placement int, why string)
 }
 
 func (r *reports) add(one *listener) {
@@ -55,7 +47,9 @@ func (r *reports) wake(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for one := range r.listeners {
-		one.heard(key)
+		if one.heard != nil {
+			one.heard(key)
+		}
 	}
 }
 
@@ -74,23 +68,14 @@ func (r *reports) moved(ctx context.Context, key string, placement int, epoch in
 	}
 }
 
-func (r *reports) tell(one *moves) (stop func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.told[one] = struct{}{}
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.told, one)
-	}
-}
-
 // traced tells of a move.
 func (r *reports) traced(key string, placement int, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for one := range r.told {
-		one.told(key, placement, why)
+	for one := range r.listeners {
+		if one.moved != nil {
+			one.moved(key, placement, why)
+		}
 	}
 }
 

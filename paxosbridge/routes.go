@@ -114,11 +114,7 @@ func (r *routes) snapshot() map[string]route {
 	return out
 }
 
-func (r *routes) keys() []string {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return slices.Sorted(maps.Keys(r.away))
-}
+func (r *routes) keys() []string { return slices.Sorted(maps.Keys(r.snapshot())) }
 
 // returns copies when keys came back, and forgets what is older than MinStay.
 func (r *routes) returns(now time.Time) map[string]time.Time {
@@ -183,10 +179,4 @@ func (r *routes) locate(ctx context.Context, key string) (lease.Record, error) {
 	return row, fmt.Errorf(
 		"%w: %q is at placement %d; this bridge's is %d", lease.ErrMoved, key, row.Placement, r.cfg.Placement,
 	)
-}
-
-// refresh reads the rows of all keys in the cluster, in one statement.
-func (r *routes) refresh(ctx context.Context) error {
-	_, err := r.read(ctx, r.keys(), foundInRow)
-	return err
 }

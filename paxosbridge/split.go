@@ -65,14 +65,17 @@ func answered[Q, A any](ctx context.Context, items []Q, f call[Q, A]) ([]A, erro
 	return got, nil
 }
 
-// itemByItem is a call without a batch of its own.
-func itemByItem[Q, A any](f func(Q) A) call[Q, A] {
-	return func(_ context.Context, items []Q) ([]A, error) {
-		out := make([]A, len(items))
+// itemByItem is a call without a batch of its own. The error of one item alone is the call's.
+func itemByItem[Q, A any](f func(Q) (A, error)) call[Q, A] {
+	return func(_ context.Context, items []Q) (out []A, err error) {
+		out = make([]A, len(items))
 		for i, q := range items {
-			out[i] = f(q)
+			out[i], err = f(q)
 		}
-		return out, nil
+		if len(items) > 1 {
+			err = nil
+		}
+		return out, err
 	}
 }
 

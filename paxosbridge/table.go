@@ -103,5 +103,7 @@ func (b *Bridge) SweepTrace(ctx context.Context, o lease.SweepOptions) (int64, e
 // TellMoves has told called after each move of this process, until stop is called: for the trace of
 // a client over the bridge. told must return soon.
 func (b *Bridge) TellMoves(told func(key string, placement int, why string)) (stop func()) {
-	return b.report.tell(&moves{told})
+	one := &listener{moved: told}
+	b.report.add(one)
+	return func() { b.report.remove(one) }
 }

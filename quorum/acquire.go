@@ -154,7 +154,7 @@ func (s *Store) ballots(bids []*bid) (ballots [][]*bid, items []int) {
 // one.
 func (s *Store) decided(b *bid) bool {
 	y := b.are(yes)
-	return y >= s.need || y+b.flyingNow() < s.need
+	return y >= s.need || y+b.flying < s.need
 }
 
 func requests(bids []*bid) []lease.AcquireRequest {

@@ -86,8 +86,6 @@ func (b *bid) count(of func(v *vote) bool) (n int) {
 
 func (b *bid) are(k kind) int { return b.count(func(v *vote) bool { return v.kind == k }) }
 
-func (b *bid) flyingNow() int { return b.count(func(v *vote) bool { return v.flying }) }
-
 // heard notes a member's answer to an acquire that was sent at a moment.
 func (b *bid) heard(m *member, a lease.Acquired, sent time.Time) {
 	v := &b.votes[m.at]

@@ -59,8 +59,9 @@ func (s *Store) soil(m *member, leases ...lease.Lease) {
 // cleaners release what failed attempts may have left at members, until the store is closed.
 type cleaners struct {
 	work    sync.WaitGroup
-	closing sync.Mutex // guards the closing, and the begin of a cleaner
-	closed  chan struct{}
+	closing sync.Mutex      // guards the closing, and the begin of a cleaner
+	life    context.Context // ends with Close
+	end     context.CancelFunc
 }
 
 // begin runs a cleaner unless the quorum is closed. An answer that comes while Close runs would
@@ -68,7 +69,7 @@ type cleaners struct {
 func (c *cleaners) begin(cleaner func()) bool {
 	c.closing.Lock()
 	defer c.closing.Unlock()
-	if c.isClosed() {
+	if c.life.Err() != nil {
 		return false
 	}
 	c.work.Go(cleaner)
@@ -78,9 +79,7 @@ func (c *cleaners) begin(cleaner func()) bool {
 func (c *cleaners) close() {
 	c.closing.Lock()
 	defer c.closing.Unlock()
-	if !c.isClosed() {
-		close(c.closed)
-	}
+	c.end()
 }
 
 // wanted forgets owners that ask again, because a release would end their new lease.
@@ -90,23 +89,14 @@ func (d *dirt) wanted(key string, owner lease.Owner) {
 	delete(d.left, lease.Lease{Key: key, Owner: owner})
 }
 
-func (c *cleaners) isClosed() bool {
-	select {
-	case <-c.closed:
-		return true
-	default:
-		return false
-	}
-}
-
 // clean works until nothing is left or the quorum is closed, and then once more.
 func (s *Store) clean(m *member) {
 	for rest := restMin; ; {
 		select {
 		case <-time.After(rest):
-		case <-s.closed:
+		case <-s.life.Done():
 		}
-		done := s.isClosed()
+		done := s.life.Err() != nil
 		ok := s.cleanOnce(m)
 		if done || m.dirt.finished() {
 			return

@@ -3,6 +3,7 @@ package quorum
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -182,13 +183,7 @@ func call[A any](ctx context.Context, m *member, r *round[A], turn *turn) []A {
 }
 
 // all asks every member for n items.
-func (s *Store) all(n int) []int {
-	items := make([]int, len(s.members))
-	for i := range items {
-		items[i] = n
-	}
-	return items
-}
+func (s *Store) all(n int) []int { return slices.Repeat([]int{n}, len(s.members)) }
 
 // only asks one member for n items.
 func (s *Store) only(m *member, n int) []int {

@@ -54,9 +54,9 @@ func NewWith(cfg Config, stores ...lease.Store) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		cfg: cfg, need: len(stores)/2 + 1, cleaners: cleaners{closed: make(chan struct{})},
-		late: make(map[attempt]*bid), ahead: make(ahead),
+		cfg: cfg, need: len(stores)/2 + 1, late: make(map[attempt]*bid), ahead: make(ahead),
 	}
+	s.life, s.end = context.WithCancel(context.Background())
 	for i, store := range stores {
 		s.members = append(s.members, newMember(i, store))
 		s.tables = pair{s.tables, adapter.TablesOf(store)}
@@ -83,10 +83,8 @@ func (s *Store) Close() error {
 
 // ready refuses a call that would do nothing.
 func (s *Store) ready(ctx context.Context, what string) error {
-	select {
-	case <-s.closed:
+	if s.life.Err() != nil {
 		return fmt.Errorf("%w: quorum: %s", lease.ErrClosed, what)
-	default:
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("rowlock: quorum: %s: %w", what, err)

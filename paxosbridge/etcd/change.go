@@ -104,17 +104,14 @@ func (c *Cluster) commit(ctx context.Context, changes []change) (*pb.TxnResponse
 		}
 		plans[i] = ch.plan(terms[i])
 	}
-	txn := c.kv.Txn(ctx)
-	if p := plans[0]; len(plans) == 1 {
-		txn = txn.If(p.guards...).Then(p.changes...).Else(p.reads...)
-	} else {
-		ops := make([]clientv3.Op, len(plans))
-		for i, p := range plans {
-			ops[i] = p.op()
+	all := plans[0]
+	if len(plans) > 1 {
+		all = plan{}
+		for _, p := range plans {
+			all.changes = append(all.changes, p.op())
 		}
-		txn = txn.Then(ops...)
 	}
-	resp, err := txn.Commit()
+	resp, err := c.kv.Txn(ctx).If(all.guards...).Then(all.changes...).Else(all.reads...).Commit()
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		c.loans.drop(terms)
 	}

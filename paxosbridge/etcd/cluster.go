@@ -107,20 +107,11 @@ func (c *Cluster) Probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.get(ctx, "probe", key, key)
+	_, err = c.view(ctx, "probe", key, clientv3.OpGet(key))
 	return err
 }
 
-// get reads one name by consensus.
-func (c *Cluster) get(ctx context.Context, verb, key, name string) (*pb.RangeResponse, error) {
-	resp, err := c.view(ctx, verb, key, clientv3.OpGet(name))
-	if err != nil {
-		return nil, err
-	}
-	return resp.Responses[0].GetResponseRange(), nil
-}
-
-// view reads several names at one moment, by consensus.
+// view reads names at one moment, by consensus.
 func (c *Cluster) view(
 	ctx context.Context, verb, key string, ops ...clientv3.Op,
 ) (got *pb.TxnResponse, err error) {

@@ -54,11 +54,11 @@ func unsent(key string, silent error) error {
 
 // tokenOf returns the token of the owner's lease if the record names the owner; otherwise 0.
 func (c *Cluster) tokenOf(ctx context.Context, l lease.Lease) (lease.Token, error) {
-	got, err := c.get(ctx, "release", l.Key, c.recordOf(l.Key))
-	if err != nil || len(got.Kvs) == 0 {
+	got, err := c.view(ctx, "release", l.Key, clientv3.OpGet(c.recordOf(l.Key)))
+	if err != nil {
 		return 0, err
 	}
-	r, err := parse(got.Kvs[0])
+	r, err := parse(first(got.Responses[0]))
 	if err != nil || r.owner != l.Owner || r.state != open {
 		return 0, err
 	}
