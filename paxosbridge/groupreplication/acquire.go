@@ -76,10 +76,13 @@ func (c *Cluster) write(
 // and the last one left would acknowledge writes alone.
 const watchEvery = time.Second
 
+// isFresh reports whether a check is not too old. One of the future is: the clock was set back.
+func isFresh(checked, now int64) bool { return checked <= now && now-checked < int64(watchEvery) }
+
 // watch checks the group if that is due, and otherwise costs nothing.
 func (c *Cluster) watch(ctx context.Context, s *conn.Session) error {
 	now, last := time.Now().UnixNano(), c.watched.Load()
-	if now-last < int64(watchEvery) || !c.watched.CompareAndSwap(last, now) {
+	if isFresh(last, now) || !c.watched.CompareAndSwap(last, now) {
 		return nil
 	}
 	v, err := c.members.view(ctx, s.Conn())
@@ -95,7 +98,7 @@ func (c *Cluster) watch(ctx context.Context, s *conn.Session) error {
 
 // watchNow is watch without a session.
 func (c *Cluster) watchNow(ctx context.Context, key string) error {
-	if time.Now().UnixNano()-c.watched.Load() < int64(watchEvery) {
+	if isFresh(c.watched.Load(), time.Now().UnixNano()) {
 		return nil
 	}
 	return c.store.OnPinned(ctx, "check the group for", key, c.watch)

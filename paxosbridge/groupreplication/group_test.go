@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	driving "github.com/go-sql-driver/mysql"
 
@@ -15,6 +16,19 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
+
+// A clock that is set back by an hour had no member checked for that hour, in which the last one
+// left could acknowledge writes alone.
+func TestAGroupIsCheckedAfterAClockWasSetBack(t *testing.T) {
+	now := time.Now().UnixNano()
+	for ago, want := range map[time.Duration]bool{
+		0: true, watchEvery - 1: true, watchEvery: false, time.Hour: false, -time.Hour: false,
+	} {
+		if got := isFresh(now-int64(ago), now); got != want {
+			t.Errorf("checked %v ago: %v", ago, got)
+		}
+	}
+}
 
 func TestSettingsAreRefusedByName(t *testing.T) {
 	good := settings{
