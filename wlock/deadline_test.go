@@ -97,3 +97,27 @@ func TestACallerThatLeavesWhileItDialsShunsNoServer(t *testing.T) {
 		}
 	})
 }
+
+// It stays in the server's queue, which may grant it the lock for its TTL.
+func TestAWaiterOfAClosedClientIsUnknown(t *testing.T) {
+	three(t, func(t *testing.T, _ *wlocktest.Cluster, cfg wlock.Config) {
+		holder, waiter := client(t, cfg), client(t, cfg)
+		defer holder.Close()
+		a := wlock.Ask{Lock: wlock.Lock{Key: "k", Owner: lease.NewOwner()}, TTL: time.Minute}
+		if _, err := holder.TryLock(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() {
+			a := a
+			a.Owner = lease.NewOwner()
+			_, err := waiter.WaitLock(t.Context(), a)
+			done <- err
+		}()
+		synctest.Wait()
+		_ = waiter.Close()
+		if err := <-done; !errors.Is(err, lease.ErrUnknown) || !errors.Is(err, lease.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}

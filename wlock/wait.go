@@ -102,8 +102,8 @@ func (c *Client) WaitLock(ctx context.Context, a Ask) (Grant, error) {
 		case <-ctx.Done():
 			// It may be granted at this moment, and the event is answered with a release.
 			return Grant{Unknown: true}, fmt.Errorf("%w: wlock: %w", ErrRefused, ctx.Err())
-		case <-c.ctx.Done():
-			return Grant{}, errClosed
+		case <-c.ctx.Done(): // it may be granted all the same
+			return Grant{Unknown: true}, fmt.Errorf("%w: %w", lease.ErrUnknown, errClosed)
 		case <-w.news:
 		case <-time.After(refresh):
 		}
