@@ -27,7 +27,7 @@ func newReports(cfg *Config, stores ...lease.Notifier) *reports {
 // store can notify. Or it is a client that traces the moves of this process.
 type listener struct {
 	heard func(key string)
-	moved func(key string, placement int, why string)
+	moved func(key string, placement int, why string) // may be nil
 }
 
 func (r *reports) add(one *listener) {
@@ -47,9 +47,7 @@ func (r *reports) wake(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for one := range r.listeners {
-		if one.heard != nil {
-			one.heard(key)
-		}
+		one.heard(key)
 	}
 }
 

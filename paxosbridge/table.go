@@ -103,7 +103,7 @@ func (b *Bridge) SweepTrace(ctx context.Context, o lease.SweepOptions) (int64, e
 // TellMoves has told called after each move of this process, until stop is called: for the trace of
 // a client over the bridge. told must return soon.
 func (b *Bridge) TellMoves(told func(key string, placement int, why string)) (stop func()) {
-	one := &listener{moved: told}
+	one := &listener{heard: func(string) {}, moved: told}
 	b.report.add(one)
 	return func() { b.report.remove(one) }
 }
