@@ -95,15 +95,15 @@ func TestADoubtOutlastsAnAudit(t *testing.T) {
 	}
 }
 
-// doubtfulCluster answers the first request, of which a copy may be carried out later, as one that came
-// to a record of an older epoch.
-type doubtfulCluster struct {
+// unsureCluster answers the first request, of which a copy may be carried out later, as one that
+// came to a record of an older epoch.
+type unsureCluster struct {
 	*memcluster.Cluster
 	doubts *atomic.Bool
 	joined bool // the error says so, or only the answer
 }
 
-func (d doubtfulCluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+func (d unsureCluster) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	if !d.doubts.CompareAndSwap(true, false) {
 		return d.Cluster.Acquire(ctx, reqs)
 	}
@@ -118,7 +118,7 @@ func (d doubtfulCluster) Acquire(ctx context.Context, reqs []lease.AcquireReques
 func TestADoubtOutlastsTheWayToTheKeysPlacement(t *testing.T) {
 	for _, joined := range []bool{false, true} {
 		r := newRig(t, paxosbridge.Config{})
-		d := doubtfulCluster{r.cluster, new(atomic.Bool), joined}
+		d := unsureCluster{r.cluster, new(atomic.Bool), joined}
 		b, err := paxosbridge.New(t.Context(), r.table, d, &paxosbridge.Config{Every: -1})
 		r.must(err)
 		defer b.Close()

@@ -114,7 +114,7 @@ func (t *audited) ask(
 }
 
 // enter admits the newest era after an audit. Callers that come meanwhile wait for the same audit,
-// and none longer than its ctx. begun is false if no era has begun since the last that was admitted.
+// and none longer than its ctx. begun is false if none has begun since the last one admitted.
 func (t *audited) enter(ctx context.Context) (begun bool, err error) {
 	t.mu.Lock()
 	if t.last >= t.gate.Era() {

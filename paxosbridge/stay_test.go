@@ -260,7 +260,8 @@ func TestKeysAreInspectedWhileTheOtherStoreIsDown(t *testing.T) {
 		r.wantIs(err, errDown)
 	}
 	r.cluster.Fail(errDown)
-	rows, err := r.Inspect(t.Context(), lease.Filter{Keys: keys}) // this bridge has not heard of the move
+	// This bridge has not heard of the move.
+	rows, err := r.Inspect(t.Context(), lease.Filter{Keys: keys})
 	if r.wantIs(err, errDown); len(rows) != 1 || rows[0].Key != "here" {
 		t.Errorf("%+v", rows)
 	}
