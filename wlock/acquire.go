@@ -31,7 +31,7 @@ func (s *Store) acquire(ctx context.Context, q lease.AcquireRequest) (lease.Acqu
 	}
 	switch {
 	case errors.Is(err, ErrRefused):
-		return lease.Acquired{Holder: s.holder(q.Key), Locked: e.least > 0}, nil
+		return lease.Acquired{Holder: s.holder(q.Key), Locked: e.least > 0, Unknown: e.least > 0}, nil
 	case err != nil:
 		return lease.Acquired{}, err
 	case g.Token >= lease.MaxToken:
@@ -56,7 +56,7 @@ func (s *Store) repeat(ctx context.Context, e *entry, q lease.AcquireRequest) (l
 	case err != nil:
 		return lease.Acquired{}, err
 	case r.Outcome != lease.Extended:
-		return lease.Acquired{Holder: s.holder(q.Key), Locked: e.least > 0}, nil
+		return lease.Acquired{Holder: s.holder(q.Key), Locked: e.least > 0, Unknown: e.least > 0}, nil
 	}
 	return lease.Acquired{Granted: true, Token: e.first, Unknown: e.least > 0}, nil
 }

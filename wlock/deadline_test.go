@@ -121,3 +121,18 @@ func TestAWaiterOfAClosedClientIsUnknown(t *testing.T) {
 		}
 	})
 }
+
+// A try had no answer, and the next one was refused. The first may be carried out when the key is
+// free: then its caller alone releases it.
+func TestARefusalAfterATryWithoutAnAnswerIsUnknown(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		held := b.acquire(b.other, asks())
+		b.faults(frame.Acquire, wlocktest.LoseBefore)
+		if a := b.acquire(b.s, asks()); !held.Granted || a.Granted || !a.Unknown {
+			b.Errorf("%+v, want it to be unknown", a)
+		}
+		if a := b.acquire(b.s, asks()); a.Granted || a.Unknown {
+			b.Errorf("%+v, want a refusal", a)
+		}
+	})
+}
