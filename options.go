@@ -187,8 +187,8 @@ func Reentrant() Option {
 	}
 }
 
-// NoRenew leaves the lease alone: it ends TTL after it was granted, and its context a margin
-// before.
+// NoRenew leaves the lease alone: it ends TTL after it was granted, or after Downgrade began, and
+// its context a margin before.
 func NoRenew() Option {
 	return func(r *request) error {
 		r.every = 0
