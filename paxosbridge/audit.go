@@ -37,7 +37,7 @@ func (m *mover) Audit(ctx context.Context) error { return m.audit(ctx, math.MaxI
 func (m *mover) audit(ctx context.Context, timeout time.Duration) (failed error) {
 	for after := ""; ; {
 		records, err := m.auditPage(ctx, after, timeout)
-		failed = oneline.Join(failed, late.Told(ctx, err))
+		failed = oneline.Join(failed, late.Told(ctx, err, nil))
 		if len(records) < auditPage {
 			return failed
 		}

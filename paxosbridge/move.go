@@ -41,13 +41,13 @@ func (m *mover) MoveOut(ctx context.Context, key, why string) error {
 	}
 	epoch, err := m.depart(ctx, key, why)
 	if err != nil {
-		return m.report.stayed(key, "the table", late.Told(ctx, err))
+		return m.report.stayed(key, "the table", late.Told(ctx, err, lease.ErrBusy))
 	}
 	second, cancel := m.withoutCancel(ctx)
 	defer cancel()
 	if err := m.cluster.Open(second, key, epoch); err != nil {
 		return m.report.unfinished(
-			key, "has left the table and is not open in the cluster yet", late.Told(ctx, err),
+			key, "has left the table and is not open in the cluster yet", late.Told(ctx, err, lease.ErrBusy),
 		)
 	}
 	m.report.moved(second, key, m.cfg.Placement, epoch, why)
@@ -116,11 +116,11 @@ func (m *mover) MoveBack(ctx context.Context, key, why string) error {
 		err = nil // another process has made this step; the second is still to be made
 	}
 	if err != nil {
-		return m.report.stayed(key, "the cluster", late.Told(ctx, err))
+		return m.report.stayed(key, "the cluster", late.Told(ctx, err, lease.ErrBusy))
 	}
 	second, cancel := m.withoutCancel(ctx)
 	defer cancel()
-	return late.Told(ctx, m.finishReturn(second, key, epoch, why))
+	return late.Told(ctx, m.finishReturn(second, key, epoch, why), lease.ErrBusy)
 }
 
 // finishReturn is the second step of a move back. Its caller knows that the epoch is sealed.

@@ -74,7 +74,7 @@ func (s *Store) read(ctx context.Context, f lease.Filter) (*page, error) {
 		p.errs = append(p.errs, err)
 	}
 	return nil, late.Told(ctx, fmt.Errorf("rowlock: quorum: inspect: %d of %d members answered: %w",
-		p.answered, len(s.members), orNone(oneline.Join(p.errs...))))
+		p.answered, len(s.members), orNone(oneline.Join(p.errs...))), nil)
 }
 
 // listing is what one member has listed.

@@ -38,9 +38,9 @@ func (s *Store) conclude(ctx context.Context, b *bid) bool {
 	case most:
 		b.refuse(lease.Acquired{Err: slow(b, b.slowest())})
 	case ctx.Err() != nil:
-		b.refuse(lease.Acquired{Err: late.Told(ctx, b.failure(s.need, ctx.Err()))})
+		b.refuse(lease.Acquired{Err: late.Told(ctx, b.failure(s.need, ctx.Err()), nil)})
 	case y+n < s.need:
-		b.refuse(lease.Acquired{Err: late.Told(ctx, b.failure(s.need, nil))})
+		b.refuse(lease.Acquired{Err: late.Told(ctx, b.failure(s.need, nil), nil)})
 	case y == 0:
 		b.refuse(lease.Acquired{Holder: b.holder(s.need), Locked: b.anyLocked()})
 	default:

@@ -66,7 +66,7 @@ func (s *Store) released(ctx context.Context, l lease.Lease, t *tally) lease.Rel
 	if ctx.Err() != nil {
 		t.errs = append(t.errs, ctx.Err())
 	}
-	return lease.Released{Err: late.Told(ctx, t.failure("release", l.Key, len(s.members)))}
+	return lease.Released{Err: late.Told(ctx, t.failure("release", l.Key, len(s.members)), nil)}
 }
 
 // again leaves to the cleaner what a member has not released.

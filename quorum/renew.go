@@ -92,7 +92,7 @@ func (s *Store) renewed(
 	case ctx.Err() != nil:
 		t.errs = append(t.errs, ctx.Err())
 	}
-	return lease.Renewed{Err: late.Told(ctx, t.failure("renew", q.Key, len(s.members)))}
+	return lease.Renewed{Err: late.Told(ctx, t.failure("renew", q.Key, len(s.members)), nil)}
 }
 
 // failure says why members have not settled it. It is unknown what they did.

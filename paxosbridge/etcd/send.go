@@ -137,7 +137,7 @@ func (c *Cluster) send(
 	if err == nil {
 		return uncertain, nil
 	}
-	return uncertain, late.Told(ctx, c.explain(ctx, verb, key, last, uncertain))
+	return uncertain, late.Told(ctx, c.explain(ctx, verb, key, last, uncertain), nil)
 }
 
 // tried is how a try has ended.
