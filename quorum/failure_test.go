@@ -201,6 +201,25 @@ func TestALeaseIsNotLostWhileAMajorityMayHaveIt(t *testing.T) {
 	})
 }
 
+// A request for no time bounded the calls for all others of its batch to a millisecond.
+func TestARequestForNoTimeTakesNoneFromOthers(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b *bench) {
+		for _, f := range b.at {
+			f.be(asleep)
+			f.delay = 20 * time.Millisecond
+		}
+		bad := lease.AcquireRequest{Key: "bad", Owner: lease.NewOwner()}
+		good := lease.AcquireRequest{Key: "good", Owner: lease.NewOwner(), TTL: ttl}
+		got, err := b.Acquire(context.Background(), []lease.AcquireRequest{bad, good})
+		if err != nil || got[0].Granted || !got[1].Granted {
+			t.Errorf("%+v, %v", got, err)
+		}
+		for _, f := range b.at {
+			f.be(well)
+		}
+	})
+}
+
 // A round has a bound of the quorum's. A caller whose own ctx goes on took its end for that of ctx.
 func TestTheEndOfARoundIsNoDeadlineOfTheCaller(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b *bench) {

@@ -94,6 +94,9 @@ func (s *Store) ready(ctx context.Context, what string) error {
 
 // asked notes a TTL and returns the bound on one round of calls for it.
 func (s *Store) asked(ttl time.Duration) time.Duration {
+	if ttl <= 0 { // no lease comes of it
+		return s.cfg.Timeout
+	}
 	for last := s.longest.Load(); int64(ttl) > last; last = s.longest.Load() {
 		if s.longest.CompareAndSwap(last, int64(ttl)) {
 			break
