@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -102,4 +103,50 @@ func TestAForcedReleaseIsToldAfterAListingThatFails(t *testing.T) {
 			t.Errorf("told %v", told)
 		}
 	})
+}
+
+// between takes a lock away behind the nth listing, before its round reads the records of that.
+type between struct {
+	*memstore.Store
+	n atomic.Int32
+}
+
+func (b *between) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
+	rows, err := b.Store.Inspect(ctx, f)
+	if f.Held && b.n.Add(-1) == 0 {
+		r := lease.ForceRequest{ID: lease.NewOwner(), Key: "k", By: "ops", Reason: "stuck"}
+		_, err = b.ForceRelease(ctx, r)
+	}
+	return rows, err
+}
+
+// A lock that an operator takes away while a round is under way was called released besides, and by
+// the first round nothing else.
+func TestAForcedReleaseBehindAListingIsToldOnce(t *testing.T) {
+	for _, behind := range []int32{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			s, closed := &between{Store: memstore.New()}, make(chan struct{})
+			s.n.Store(behind)
+			hold(t, s, "k")
+			p := New(&Poller{Store: s, Every: time.Second, Closed: closed})
+			var told []lease.EventKind
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for e, err := range p.Watch(t.Context(), "") {
+					if err != nil {
+						t.Error(err)
+					}
+					told = append(told, e.Kind)
+				}
+			}()
+			time.Sleep(6 * time.Second)
+			synctest.Wait()
+			close(closed)
+			p.Stop()
+			if <-ended; !slices.Equal(told, []lease.EventKind{lease.EventGranted, lease.EventForced}) {
+				t.Errorf("behind listing %d: told %v", behind, told)
+			}
+		})
+	}
 }

@@ -167,8 +167,10 @@ func (p *Poller) tellForced(
 }
 
 // newlyForced returns the records since the last call, latest first: none at the first call. A
-// store without records has none, and so has a user without the right to read them.
-func (p *Poller) newlyForced(ctx context.Context) []lease.Forced {
+// store without records has none, and so has a user without the right to read them. A record whose
+// lease the listing still has came after it, and is the next call's: so that readers are told of
+// the grant before, and of no other end.
+func (p *Poller) newlyForced(ctx context.Context, now listing) []lease.Forced {
 	forces, ok := adapter.As[lease.ForceReleaser](p.Store)
 	if !ok || p.forced.denied {
 		return nil
@@ -183,11 +185,11 @@ func (p *Poller) newlyForced(ctx context.Context) []lease.Forced {
 	}
 	known := p.forced.newest
 	p.forced.newest = make(map[lease.Owner]bool, len(all))
-	for _, f := range all {
+	return slices.DeleteFunc(all, func(f lease.Forced) bool {
+		if r, held := now.held[f.Key]; held && r.Token == f.Lease.Token {
+			return true
+		}
 		p.forced.newest[f.ID] = true
-	}
-	if known == nil {
-		return nil
-	}
-	return slices.DeleteFunc(all, func(f lease.Forced) bool { return known[f.ID] })
+		return known == nil || known[f.ID]
+	})
 }

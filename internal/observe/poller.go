@@ -160,7 +160,7 @@ func (p *Poller) round(ctx context.Context) bool {
 		ended, err = p.endings(ctx, now, prefixes)
 	}
 	if err == nil { // or they would count as told, and be told to no reader
-		forced = p.newlyForced(ctx)
+		forced = p.newlyForced(ctx, now)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
