@@ -186,12 +186,13 @@ func (s *Store) sweepMembers(ctx context.Context, o lease.SweepOptions) error {
 }
 
 // dropMembers removes the dead. One that is alive again by now is an intent of a caller that will
-// repeat it.
+// repeat it, or of a group that is none, and that no statement but this would ever remove.
 func (s *Store) dropMembers(ctx context.Context, dead map[id]member) error {
 	var members []lease.RenewRequest
 	for m, of := range dead {
 		if of.token == 0 {
-			if err := s.Intend(ctx, m.owner, []string{m.key}, 0); err != nil {
+			err := s.note(ctx, "member-leave-tx", []string{m.key}, []byte(m.key), conn.Bytes(of.group), conn.Bytes(m.owner))
+			if err != nil {
 				return err
 			}
 			continue

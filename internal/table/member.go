@@ -19,6 +19,7 @@ func isGroups(a lease.Acquired) bool {
 // changed.
 type member struct {
 	token     lease.Token
+	group     lease.Owner
 	remaining time.Duration
 	err       error
 

@@ -30,7 +30,7 @@ func (s *Store) members(
 		}
 		token, _ := lease.ReaderGroupToken(lease.Owner(group))
 		found[id{string(key), lease.Owner(owner)}] = member{
-			token: token, remaining: conn.Duration(micros), err: err,
+			token: token, group: lease.Owner(group), remaining: conn.Duration(micros), err: err,
 		}
 		return nil
 	})

@@ -1,8 +1,10 @@
 package table_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -27,6 +29,29 @@ func TestASweepReadsEveryPage(t *testing.T) {
 		removed, err := r.store.Sweep(t.Context(), lease.SweepOptions{})
 		if removed != int64(len(dead)) || err != nil {
 			t.Errorf("a sweep removed %d rows, %v; want %q", removed, err, dead)
+		}
+	})
+}
+
+// Members of a group that is none, as another hand may leave them, kept a sweep from its end, and
+// all dead members behind them from theirs.
+func TestASweepPassesMembersOfNoGroup(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 2)
+		for n := range 5 {
+			e.Exec(t, `INSERT INTO {rowlock_member} ({key}, reader_group, owner, joined_at, expires_at, note)
+				VALUES (?, ?, ?, {now} - {second}, {now} - {second}, '')`,
+				fmt.Appendf(nil, "k%d", n), []byte("0123456789abcdef"), []byte("fedcba9876543210"))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if _, err := r.store.Sweep(ctx, lease.SweepOptions{Batch: 2}); err != nil {
+			t.Error(err)
+		}
+		var left int
+		row := e.DB.QueryRowContext(t.Context(), e.SQL(`SELECT count(*) FROM {rowlock_member}`))
+		if err := row.Scan(&left); err != nil || left > 0 {
+			t.Errorf("%d members are left (%v)", left, err)
 		}
 	})
 }
