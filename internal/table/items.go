@@ -14,9 +14,10 @@ func only[T any](items []T, err func(T) error) error {
 	return nil
 }
 
-// splitShared answers the leases of members by another way than the others.
+// splitShared answers the leases of members by another way than the others, of which an error says
+// nothing: it is what failed makes of it, for each of its part.
 func splitShared[Q, A any](
-	items []Q, shared func(Q) bool, own, members func([]Q) ([]A, error),
+	items []Q, shared func(Q) bool, failed func(error) A, own, members func([]Q) ([]A, error),
 ) ([]A, error) {
 	var at [2][]int
 	for i, q := range items {
@@ -32,14 +33,11 @@ func splitShared[Q, A any](
 			continue
 		}
 		part, err := f(adapter.Pick(items, at[n]))
-		if err != nil && len(part) != len(at[n]) {
-			return nil, err
-		}
 		if len(items) == 1 {
 			return part, err
 		}
-		for k, i := range at[n] { // the error of a part of one is its answer's
-			out[i] = part[k]
+		for k, a := range adapter.Each("ask", part, err, len(at[n]), failed) {
+			out[at[n][k]] = a
 		}
 	}
 	return out, nil

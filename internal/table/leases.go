@@ -55,8 +55,9 @@ func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 	if !slices.ContainsFunc(leases, shared) {
 		return s.release(ctx, leases)
 	}
+	failed := func(err error) lease.Released { return lease.Released{Err: err} }
 	own := func(l []lease.Lease) ([]lease.Released, error) { return s.release(ctx, l) }
-	return splitShared(leases, shared, own, func(l []lease.Lease) ([]lease.Released, error) {
+	return splitShared(leases, shared, failed, own, func(l []lease.Lease) ([]lease.Released, error) {
 		out := s.releaseMembers(ctx, l)
 		return out, only(out, func(r lease.Released) error { return r.Err })
 	})
@@ -106,8 +107,9 @@ func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 	if !slices.ContainsFunc(reqs, shared) {
 		return s.renew(ctx, reqs)
 	}
+	failed := func(err error) lease.Renewed { return lease.Renewed{Err: err} }
 	own := func(r []lease.RenewRequest) ([]lease.Renewed, error) { return s.renew(ctx, r) }
-	return splitShared(reqs, shared, own, func(r []lease.RenewRequest) ([]lease.Renewed, error) {
+	return splitShared(reqs, shared, failed, own, func(r []lease.RenewRequest) ([]lease.Renewed, error) {
 		out := s.renewMembers(ctx, r)
 		return out, only(out, func(r lease.Renewed) error { return r.Err })
 	})

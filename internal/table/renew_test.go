@@ -50,3 +50,25 @@ func renewAll(t *testing.T, r *rig, leases []lease.Lease) (outcomes []lease.Rene
 	}
 	return outcomes
 }
+
+// A trigger refuses the only exclusive lease of a process. Its shared ones are other keys, and live.
+func TestALeaseThatIsRefusedCostsNoReaderItsOwn(t *testing.T) {
+	sqlite := testdb.Kinds[0].Open(t)
+	r := newRig(t, sqlite, sqlstore.Update, 2)
+	refused := hold(t, r.clean, "refused")
+	_, reader := r.share(t, "read")
+	sqlite.Exec(t, `CREATE TRIGGER refuse BEFORE UPDATE ON {rowlock} WHEN OLD.key = CAST('refused' AS BLOB)
+		BEGIN SELECT RAISE(ABORT, 'no'); END`)
+	var reqs []lease.RenewRequest
+	for _, l := range []lease.Lease{refused, reader} {
+		reqs = append(reqs, lease.RenewRequest{Lease: l, TTL: ttl})
+	}
+	got, err := r.store.Renew(t.Context(), reqs)
+	if err != nil || got[0].Err == nil || got[1].Outcome != lease.Extended {
+		t.Errorf("%+v, %v; want an error and an extension", got, err)
+	}
+	released, err := r.store.Release(t.Context(), []lease.Lease{refused, reader})
+	if err != nil || released[0].Err == nil || released[1].Err != nil || len(r.members(t)) != 1 {
+		t.Errorf("%+v, %v; want an error and a release", released, err)
+	}
+}
