@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
@@ -302,4 +303,45 @@ func TestTheCommandGetsNoPassword(t *testing.T) {
 	if !strings.Contains(out, "dsn="+b.dsn+" key=k\n") {
 		t.Errorf("with --keep-dsn the command has no DSN: %s", out)
 	}
+}
+
+// A terminal that is closed sends SIGHUP: to a run whose command has ended as well.
+func TestASignalDoesNotEndARunThatUnlocks(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("NOT TESTED: the tests themselves run with SIGHUP ignored, as below nohup")
+	}
+	file := filepath.Join(t.TempDir(), "pid")
+	cmd := b.command("run", "k", "--", "sh", "-c", `echo $PPID > "$0.new"; mv "$0.new" "$0"; read line`, file)
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var warden int
+	eventually(t, "the command", func() bool {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			_, err = fmt.Sscan(string(text), &warden)
+		}
+		return err == nil
+	})
+	tx, err := b.DB.BeginTx(t.Context(), nil) // has the file, which the release waits for
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	eventually(t, "the warden to end", func() bool { return syscall.Kill(warden, 0) != nil })
+	for range 20 {
+		_ = cmd.Process.Signal(syscall.SIGHUP)
+		time.Sleep(10 * time.Millisecond)
+	}
+	_ = tx.Rollback()
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 1 { // that of read without a line
+		t.Errorf("run exits with %d, want 1: %s", code, cmd.ProcessState)
+	}
+	b.wants(0, "", "run", "k", "--wait", "0", "--", "true") // the key is free
 }

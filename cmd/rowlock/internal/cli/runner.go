@@ -68,12 +68,15 @@ func (r *runner) run(ctx context.Context) error {
 		return r.notLocked(ctx, err)
 	}
 	r.token = lock.Token()
+	// From here to the end: until the key is free and the report is written no signal may end this process.
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, r.program.heeded...)
 	command, err := r.start(ctx, client, lock)
 	if err != nil {
 		_ = lock.UnlockNow(context.WithoutCancel(ctx)) // its error says nothing more to the user than err
 		return runError(err)
 	}
-	cause := r.follow(ctx, command, lock)
+	cause := r.follow(signals, command, lock)
 	result, err := command.Result()
 	if err != nil {
 		r.outcome = "killed"
@@ -179,13 +182,7 @@ func (r *runner) environment() []string {
 
 // follow tells the supervising process each new deadline, and returns when the command has ended:
 // with the cause of the lock's end, if that came first.
-func (r *runner) follow(ctx context.Context, command *supervise.Command, lock *rowlock.Lock) (cause error) {
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, r.program.heeded...)
-	defer signal.Stop(signals)
-	if ctx.Err() != nil { // a signal came while the command was started
-		command.Signal(syscall.Signal(interrupted(ctx) - 128))
-	}
+func (r *runner) follow(signals <-chan os.Signal, command *supervise.Command, lock *rowlock.Lock) (cause error) {
 	renewed := time.NewTicker(max(10*time.Millisecond, r.flags.ttl/60))
 	defer renewed.Stop()
 	over := lock.Context().Done()
