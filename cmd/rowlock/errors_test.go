@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/schema"
@@ -239,8 +240,15 @@ func TestWhatCannotBePrintedIsAnError(t *testing.T) {
 	defer full.Close()
 	b.holds("k")
 	fence := []string{"fence", "--key", "k", "--owner", strings.Repeat("0f", 16), "--token", "5", "--dialect", "mysql"}
-	for _, args := range [][]string{fence, {"show", "k"}, {"ls"}, {"ls", "-o", "json"}, {"migrate", "sql"}, {"doctor"}} {
+	for _, args := range [][]string{
+		fence, {"show", "k"}, {"ls"}, {"ls", "-o", "json"}, {"migrate", "sql"}, {"doctor"}, {"version"}, {"watch"},
+		{"watch", "-o", "json"}, {"help"}, {}, {"run", "--help"}, {"help", "ls"}, {"completion", "bash"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
 		cmd := b.command(args...)
+		ended := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+		defer ended()
 		var said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = full, &said
 		_ = cmd.Run()

@@ -21,7 +21,7 @@ var help string
 
 // Main runs rowlock with arguments and returns the exit code.
 func Main(args []string) int {
-	p := &program{stderr: os.Stderr, heeded: supervise.Heeded(supervise.Passed...)}
+	p := &program{out: new(listing.Output), stderr: os.Stderr, heeded: supervise.Heeded(supervise.Passed...)}
 	supervise.ReapOrphans()
 	root := p.root()
 	root.SetArgs(args)
@@ -29,7 +29,7 @@ func Main(args []string) int {
 	defer stop()
 	err := root.ExecuteContext(ctx)
 	switch {
-	case p.out != nil && p.out.Err != nil:
+	case p.out.Err != nil:
 		err = &exitError{exitOther, fmt.Errorf("print: %w", p.out.Err)}
 	case err == nil:
 		return 0
@@ -63,11 +63,11 @@ func (p *program) root() *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			p.began = true
-			var err error
-			p.out, err = listing.New(os.Stdout, p.format)
-			return err
+			return p.out.Open(os.Stdout, p.format)
 		},
 	}
+	_ = p.out.Open(os.Stdout, "") // for help, before which nothing runs
+	root.SetOut(p.out)
 	usual := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
 		if c == root {

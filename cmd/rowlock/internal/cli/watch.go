@@ -69,7 +69,7 @@ func (p *program) watchKeys(ctx context.Context, text string, every time.Duratio
 			continue // rowlock's own
 		case err != nil && e.Key != "": // its row is bad, and the database answers
 			if err := p.printBad(e.Key, err); err != nil {
-				return &exitError{exitOther, fmt.Errorf("print: %s", keytext.Error(err))}
+				return err
 			}
 			continue
 		case err != nil && gone:
@@ -83,7 +83,7 @@ func (p *program) watchKeys(ctx context.Context, text string, every time.Duratio
 			fmt.Fprintf(p.stderr, "rowlock: %s answers again\n", t.Name)
 		}
 		if err := p.printEvent(e); err != nil {
-			return &exitError{exitOther, fmt.Errorf("print: %s", keytext.Error(err))}
+			return err
 		}
 	}
 	return nil
@@ -98,7 +98,7 @@ func (p *program) printBad(key string, why error) error {
 	}
 	p.out.Line("%s  %-8s  %s  %s", time.Now().Format(time.TimeOnly), "bad", keytext.Show(key),
 		listing.Plain(oneLine(why)))
-	return nil
+	return p.out.Err
 }
 
 func (p *program) printEvent(e rowlock.Event) error {
@@ -123,5 +123,5 @@ func (p *program) printEvent(e rowlock.Event) error {
 		line += ": its MinHold is over, or its holder has died"
 	}
 	p.out.Line("%s", line)
-	return nil
+	return p.out.Err
 }

@@ -19,7 +19,8 @@ func TestJSONHasNothingThatATerminalObeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := New(file, "json")
+		o := new(Output)
+		err = o.Open(file, "json")
 		if err == nil {
 			err = o.JSON(map[string]string{"note": text, text: "a key"})
 		}

@@ -33,18 +33,21 @@ type Output struct {
 	Err   error // of the first write that has failed
 }
 
-// New returns an output on a file, for "table" or "json".
-func New(file *os.File, format string) (*Output, error) {
+// Open has the output be on a file, for "table" or "json".
+func (o *Output) Open(file *os.File, format string) error {
 	if format != "" && format != "table" && format != "json" {
-		return nil, fmt.Errorf("%w: -o %q: write table or json", lease.ErrConfig, format)
+		return fmt.Errorf("%w: -o %q: write table or json", lease.ErrConfig, format)
 	}
-	o := &Output{to: file, json: format == "json"}
+	o.to, o.json = file, format == "json"
 	if term.IsTerminal(int(file.Fd())) {
 		o.width = Width(file)
 		o.color = colorprofile.Detect(file, os.Environ()) > colorprofile.ASCII
 	}
-	return o, nil
+	return nil
 }
+
+// Write prints what another package has made, as help.
+func (o *Output) Write(text []byte) (int, error) { return len(text), o.print(string(text)) }
 
 // Width returns the columns of a terminal: those it says, or COLUMNS, or 80.
 func Width(file *os.File) int {
