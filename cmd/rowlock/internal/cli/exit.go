@@ -10,6 +10,7 @@ import (
 	"net"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
@@ -89,7 +90,11 @@ func exitCode(err error) int {
 func isNetwork(err error) bool {
 	var gone *target.UnreachableError
 	var network net.Error
-	return errors.As(err, &gone) || errors.As(err, &network)
+	if errors.As(err, &gone) || !errors.As(err, &network) {
+		return gone != nil
+	}
+	_, bare := network.(syscall.Errno) // as that of a file
+	return !bare
 }
 
 // oneLine is how an error is told: "rowlock: …" in one line.
