@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/cfg"
 )
@@ -12,13 +13,24 @@ import (
 type flow struct {
 	info  *types.Info
 	graph *cfg.CFG
+	says  map[types.Object]*ast.CallExpr // which call a variable has the truth of
 }
 
 // newFlow builds the graph without the facts of package ctrlflow: go vet would have to analyze
 // every dependency for them. The calls that end a program or a test are few.
 func newFlow(b *body) *flow {
 	mayReturn := func(call *ast.CallExpr) bool { return !ends(b.info, call) }
-	return &flow{info: b.info, graph: cfg.New(b.block, mayReturn)}
+	f := &flow{b.info, cfg.New(b.block, mayReturn), make(map[types.Object]*ast.CallExpr)}
+	ast.Inspect(b.block, func(n ast.Node) bool {
+		if to, values := assigned(n); len(values) == 1 {
+			call, _ := values[0].(*ast.CallExpr)
+			if id, named := to[len(to)-1].(*ast.Ident); named && call != nil {
+				f.says[f.info.ObjectOf(id)] = call // `held, ok := errors.AsType[E](err)`
+			}
+		}
+		return true
+	})
+	return f
 }
 
 var ending = map[string]bool{
@@ -133,10 +145,11 @@ func (f *flow) excludes(cond ast.Node, outcome, stale bool, s search) bool {
 			return equal && f.isNil(e, s.lock) || !equal && !stale && f.isNil(e, s.err) ||
 				equal && !stale && f.isSentinel(e, s.err)
 		}
-	case *ast.CallExpr: // errors.Is and errors.As of nil are false
-		fn := callee(f.info, e)
-		return outcome && !stale && fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "errors" &&
-			len(e.Args) > 0 && uses(f.info, e.Args[0], s.err)
+	case *ast.Ident:
+		call := f.says[f.info.Uses[e]]
+		return call != nil && f.excludes(call, outcome, stale, s)
+	case *ast.CallExpr: // errors.Is and errors.As of nil are false, and so is the caller's own isHeld
+		return outcome && !stale && slices.ContainsFunc(e.Args, func(arg ast.Expr) bool { return uses(f.info, arg, s.err) })
 	}
 	return false
 }

@@ -36,7 +36,7 @@ var releasing = map[string]bool{"Unlock": true, "UnlockNow": true, "Release": tr
 // asking are the methods after which a handle holds its keys as before.
 var asking = map[string]bool{
 	"Context": true, "Deadline": true, "Key": true, "Keys": true, "Token": true, "Progress": true,
-	"Fence": true, "FenceIn": true, "UnlockTx": true, "UnlockIn": true, "Downgrade": true,
+	"DoTx": true, "Fence": true, "FenceIn": true, "UnlockTx": true, "UnlockIn": true, "Downgrade": true,
 	"ID": true,
 }
 
@@ -79,6 +79,20 @@ func obtains(info *types.Info, call *ast.CallExpr) bool {
 	results := sig.Results()
 	return sig.Recv() != nil && results.Len() == 2 &&
 		isHandle(results.At(0).Type()) && isError(results.At(1).Type())
+}
+
+// assigned returns what n gives values to, and the values.
+func assigned(n ast.Node) (to, values []ast.Expr) {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		return n.Lhs, n.Rhs
+	case *ast.ValueSpec:
+		for _, name := range n.Names {
+			to = append(to, name)
+		}
+		return to, n.Values
+	}
+	return nil, nil
 }
 
 // methodOf returns the name of the method that call calls on the variable v itself, or "".

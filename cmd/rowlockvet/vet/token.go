@@ -49,9 +49,9 @@ type tokens struct {
 
 // follow notes the variables that are given a token.
 func (t tokens) follow(n ast.Node) bool {
-	if s, ok := n.(*ast.AssignStmt); ok && len(s.Lhs) == len(s.Rhs) {
-		for i, e := range s.Rhs {
-			id, named := s.Lhs[i].(*ast.Ident)
+	if to, values := assigned(n); len(to) == len(values) {
+		for i, e := range values {
+			id, named := to[i].(*ast.Ident)
 			if v, ok := t.info.ObjectOf(id).(*types.Var); named && ok && t.isToken(e) {
 				t.vars[v] = true
 			}

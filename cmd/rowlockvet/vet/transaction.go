@@ -54,15 +54,15 @@ func (b *body) transactions() (all []transaction) {
 		}
 	}
 	inspectOwn(b.block, func(n ast.Node) {
-		assign, ok := n.(*ast.AssignStmt)
-		if !ok || len(assign.Rhs) != 1 {
+		to, values := assigned(n)
+		if len(values) != 1 {
 			return
 		}
-		call, ok := assign.Rhs[0].(*ast.CallExpr)
-		if v := b.variable(assign.Lhs[0]); ok && b.isLocal(v) && isTransaction(v.Type()) && b.begins(call) {
-			tx := transaction{v: v, begin: call, where: assign, in: b}
-			if len(assign.Lhs) == 2 {
-				tx.err = b.variable(assign.Lhs[1])
+		call, ok := values[0].(*ast.CallExpr)
+		if v := b.variable(to[0]); ok && b.isLocal(v) && isTransaction(v.Type()) && b.begins(call) {
+			tx := transaction{v: v, begin: call, where: n, in: b}
+			if len(to) == 2 {
+				tx.err = b.variable(to[1])
 			}
 			all = append(all, tx)
 		}

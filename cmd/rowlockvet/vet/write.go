@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/types"
+	"regexp"
 	"strings"
 )
 
@@ -185,7 +186,7 @@ func (b *body) sql(call *ast.CallExpr, executed bool) kind {
 			break
 		}
 		switch firstWord(constant.StringVal(tv.Value)) {
-		case "INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE":
+		case "INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "TRUNCATE":
 			return written
 		case "WITH", "CALL": // what they do is said later
 		default:
@@ -199,13 +200,12 @@ func (b *body) sql(call *ast.CallExpr, executed bool) kind {
 	return harmless
 }
 
-// firstWord is the verb of a statement, behind comments such as "-- name: UpdateBalance :exec".
+// verb is the first word of a statement, behind comments such as "-- name: UpdateBalance :exec".
+var verb = regexp.MustCompile(`^(?:\s|--.*|/\*(?s:.*?)\*/)*(\w+)`)
+
 func firstWord(sql string) string {
-	for line := range strings.Lines(sql) {
-		line = strings.TrimSpace(line)
-		if word, _, _ := strings.Cut(line, " "); word != "" && !strings.HasPrefix(word, "--") {
-			return strings.ToUpper(word)
-		}
+	if found := verb.FindStringSubmatch(sql); found != nil {
+		return strings.ToUpper(found[1])
 	}
 	return ""
 }

@@ -71,3 +71,107 @@ func wrongTooLate(ctx context.Context, db *sql.DB, locks *rowlock.Client) error 
 	}
 	return tx.Commit()
 }
+
+func wrongWithTab(ctx context.Context, db *sql.DB, locks *rowlock.Client) error {
+	l, err := locks.Lock(ctx, "account/7")
+	if err != nil {
+		return err
+	}
+	defer l.Unlock(ctx)
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	const pay = "UPDATE\taccount SET balance = 0"
+	if _, err := tx.ExecContext(ctx, pay); err != nil { // want `tx writes under a lock without its fence`
+		return err
+	}
+	return tx.Commit()
+}
+
+func wrongWithComment(ctx context.Context, db *sql.DB, locks *rowlock.Client) error {
+	l, err := locks.Lock(ctx, "account/7")
+	if err != nil {
+		return err
+	}
+	defer l.Unlock(ctx)
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	const pay = "/* pay: 7 */ UPDATE account SET balance = 0"
+	if _, err := tx.ExecContext(ctx, pay); err != nil { // want `tx writes under a lock without its fence`
+		return err
+	}
+	return tx.Commit()
+}
+
+func wrongWithLongComment(ctx context.Context, db *sql.DB, locks *rowlock.Client) error {
+	l, err := locks.Lock(ctx, "account/7")
+	if err != nil {
+		return err
+	}
+	defer l.Unlock(ctx)
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	const pay = `/* pay
+		it */
+		-- and more
+		UPDATE account SET balance = 0`
+	if _, err := tx.ExecContext(ctx, pay); err != nil { // want `tx writes under a lock without its fence`
+		return err
+	}
+	return tx.Commit()
+}
+
+func wrongWithTruncate(ctx context.Context, db *sql.DB, locks *rowlock.Client) error {
+	l, err := locks.Lock(ctx, "account/7")
+	if err != nil {
+		return err
+	}
+	defer l.Unlock(ctx)
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	const pay = "TRUNCATE account"
+	if _, err := tx.ExecContext(ctx, pay); err != nil { // want `tx writes under a lock without its fence`
+		return err
+	}
+	return tx.Commit()
+}
+
+func wrongWithCall(ctx context.Context, db *sql.DB, locks *rowlock.Client) error {
+	l, err := locks.Lock(ctx, "account/7")
+	if err != nil {
+		return err
+	}
+	defer l.Unlock(ctx)
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	const pay = "CALL pay(7)"
+	if _, err := tx.ExecContext(ctx, pay); err != nil { // want `tx writes under a lock without its fence`
+		return err
+	}
+	return tx.Commit()
+}
+
+func wrongDeclared(ctx context.Context, db *sql.DB, locks *rowlock.Client) error {
+	l, err := locks.Lock(ctx, "account/7")
+	if err != nil {
+		return err
+	}
+	defer l.Unlock(ctx)
+	var tx, failed = db.Begin()
+	if failed != nil {
+		return failed
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM account"); err != nil { // want `tx writes under a lock without its fence`
+		return err
+	}
+	return tx.Commit()
+}

@@ -27,3 +27,8 @@ func wrong(l *rowlock.Lock, r row) error {
 	}
 	return nil
 }
+
+func wrongDeclared(l *rowlock.Lock, r row) bool {
+	var mine = int64(l.Token())
+	return r.token > mine // want `a token is compared in Go`
+}

@@ -159,3 +159,43 @@ func closed(ctx context.Context, locks *rowlock.Client) error {
 	}
 	return work(l.Context())
 }
+
+func isHeld(err error) bool { return errors.Is(err, rowlock.ErrHeld) }
+
+func byPredicate(ctx context.Context, locks *rowlock.Client) error {
+	l, err := locks.TryLock(ctx, "k")
+	if isHeld(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer l.Unlock(ctx)
+	return work(ctx)
+}
+
+func byType(ctx context.Context, locks *rowlock.Client) error {
+	l, err := locks.TryLock(ctx, "k")
+	if held, ok := errors.AsType[*rowlock.HeldError](err); ok {
+		log.Print(held)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer l.Unlock(ctx)
+	return work(ctx)
+}
+
+func byVariable(ctx context.Context, locks *rowlock.Client) error {
+	l, err := locks.TryLock(ctx, "k")
+	held := errors.Is(err, rowlock.ErrHeld)
+	if held {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer l.Unlock(ctx)
+	return work(ctx)
+}

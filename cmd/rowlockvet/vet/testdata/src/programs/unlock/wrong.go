@@ -2,6 +2,7 @@ package unlock
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 
 	"github.com/rowlockdb/rowlock"
@@ -82,3 +83,11 @@ func literal(locks *rowlock.Client) func(context.Context) error {
 }
 
 func work(context.Context) error { return nil }
+
+func wrongAfterItsTransactions(ctx context.Context, locks *rowlock.Client) error {
+	l, err := locks.Lock(ctx, "k") // want `l is not unlocked on the path to line \d+`
+	if err != nil {
+		return err
+	}
+	return l.DoTx(ctx, func(ctx context.Context, tx *sql.Tx) error { return nil })
+}
