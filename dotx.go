@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"sync"
@@ -309,6 +310,11 @@ func (s *section) commit(ctx context.Context, tx lease.Transaction) error {
 			return s.ended(err)
 		}
 	}
+	if knows, ok := tx.(interface{ Over() error }); ok {
+		if err := knows.Over(); err != nil {
+			return s.ended(fmt.Errorf("rowlock: commit %q: %w", s.locks.Keys(), err))
+		}
+	}
 	s.takeNext()
 	defer s.passOn(ctx) // also if a driver panics
 	if err := s.leave(ctx, tx); err != nil {
@@ -348,7 +354,10 @@ func (s *section) ended(err error) error {
 		s.next.Strayed() // not the server whose tokens the client knows: the next attempt releases
 		s.again = true
 	}
-	if !errors.Is(err, sql.ErrTxDone) {
+	switch {
+	case errors.Is(err, driver.ErrBadConn):
+		return fmt.Errorf("%w: if the function has left rows open, close them before it returns", err)
+	case !errors.Is(err, sql.ErrTxDone):
 		return err
 	}
 	return fmt.Errorf("%w: DoTx of %q: the function has ended the transaction, which is not its own; if it has "+

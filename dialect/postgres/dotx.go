@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -91,7 +92,11 @@ type transaction struct{ runner }
 
 // Commit commits.
 func (t *transaction) Commit(ctx context.Context) error {
-	return cmp.Or(t.tx.Commit(ctx), ctx.Err())
+	err := t.tx.Commit(ctx)
+	if errors.Is(err, pgx.ErrTxClosed) {
+		return fmt.Errorf("%w: %w", sql.ErrTxDone, err)
+	}
+	return cmp.Or(err, ctx.Err())
 }
 
 // End rolls back what was not committed.

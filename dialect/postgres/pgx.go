@@ -52,6 +52,11 @@ func pgxOf(c any) *pgx.Conn {
 	return nil
 }
 
+func over(driverConn any) bool {
+	c := pgxOf(driverConn)
+	return c != nil && c.PgConn().TxStatus() == idle
+}
+
 // withPgx runs f on the connection beneath conn, if it is pgx's.
 func withPgx(conn *sql.Conn, f func(*pgx.Conn) error) (err error) {
 	raw := conn.Raw(func(c any) error {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // pipelined is a transaction that sends BEGIN together with its first statement, the fence, and
@@ -47,16 +49,26 @@ func (t *pipelined) QueryOne(ctx context.Context, query string, args []any, dest
 	return cmp.Or(err, sent.Close())
 }
 
-// Finish has query sent together with COMMIT, which is not run unless query changes a row. It
-// refuses a transaction that its function has ended, which pgx and the last answer of the server
-// say without a round trip.
-func (t *pipelined) Finish(ctx context.Context, query string, args []any) error {
-	if err := t.tx.SendBatch(ctx, new(pgx.Batch)).Close(); err != nil {
+// Over is why the function has left nothing to commit, or no way to do it. pgx and the last answer
+// of the server say that without a round trip.
+func (t *pipelined) Over() error {
+	if err := t.tx.SendBatch(context.Background(), new(pgx.Batch)).Close(); err != nil {
 		return fmt.Errorf("%w: %w", sql.ErrTxDone, err)
 	}
-	if t.tx.Conn().PgConn().TxStatus() == idle {
-		return fmt.Errorf("%w: a statement of its own has ended it", sql.ErrTxDone)
+	switch c := t.tx.Conn().PgConn(); {
+	case c.IsClosed():
+		return errors.New("the connection has ended, and so nothing was committed")
+	case c.TxStatus() == idle:
+		return sqlstore.ErrOver
+	case c.IsBusy():
+		return fmt.Errorf("%w: the function has left rows or a batch open: close them before it returns",
+			lease.ErrConfig)
 	}
+	return nil
+}
+
+// Finish has query sent together with COMMIT, which is not run unless query changes a row.
+func (t *pipelined) Finish(_ context.Context, query string, args []any) error {
 	t.last.Queue(`WITH released AS (`+query+` RETURNING 1)
 		SELECT (CASE count(*) WHEN 0 THEN '`+unreleased+`' ELSE '1' END)::int FROM released`, args...)
 	return nil

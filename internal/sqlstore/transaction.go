@@ -120,6 +120,24 @@ func (d *Dialect) BeginBy(
 	return &Transaction{Tx: tx, d: d, cut: cut}, nil
 }
 
+// Over is why nothing is left to commit, if a statement has ended the transaction: the server would
+// answer the COMMIT with success all the same.
+func (t *Transaction) Over() (err error) {
+	if t.conn == nil || t.d.Over == nil {
+		return nil
+	}
+	_ = t.conn.Raw(func(c any) error {
+		if t.d.Over(c) {
+			err = ErrOver
+		}
+		return nil
+	})
+	return err
+}
+
+// ErrOver is a sql.ErrTxDone.
+var ErrOver = fmt.Errorf("%w: a statement of its own has ended it", sql.ErrTxDone)
+
 // Commit commits, until end is over: see Ending. After an error the connection is discarded,
 // because SQLite leaves the transaction open if it is too busy to commit, and database/sql would
 // give it to the next caller.
@@ -219,7 +237,7 @@ func (d *Dialect) Mark(ctx context.Context, tx lease.Runner) error {
 // Marked returns errForgotten if the database has ended the transaction since Mark.
 func (d *Dialect) Marked(ctx context.Context, tx lease.Runner) error {
 	_, err := tx.Exec(ctx, "RELEASE SAVEPOINT "+mark, nil)
-	if err == nil || Judge(d, err).Class != Refused {
+	if err == nil || errors.Is(err, sql.ErrTxDone) || Judge(d, err).Class != Refused {
 		return err
 	}
 	return fmt.Errorf("%w (%w)", errForgotten, err)

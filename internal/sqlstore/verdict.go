@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -93,6 +94,8 @@ func Judge(d Classifier, err error) Verdict {
 		return Verdict{Class: Unknown}
 	case errors.As(err, &open):
 		return Verdict{Class: Unfit}
+	case errors.Is(err, sql.ErrTxDone):
+		return Verdict{Class: Refused}
 	case errors.Is(err, ErrRowShape), errors.Is(err, ErrRowLocked):
 		return Verdict{Class: Conflict}
 	case errors.Is(err, lease.ErrNotSynchronous):
