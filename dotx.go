@@ -141,14 +141,7 @@ func DoTxOn[T any, K string | []string](
 		}
 		return beneath, err
 	})
-	return locks.DoTxIn(ctx, keysOf(keys), locks.tx.BeginsBy(on), called(f, &tx), opts...)
-}
-
-func keysOf[K string | []string](keys K) []string {
-	if key, one := any(keys).(string); one {
-		return []string{key}
-	}
-	return any(keys).([]string)
+	return locks.DoTxIn(ctx, sqlstore.KeysOf(keys), locks.tx.BeginsBy(on), called(f, &tx), opts...)
 }
 
 type beginFunc func(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
@@ -310,10 +303,8 @@ func (s *section) commit(ctx context.Context, tx lease.Transaction) error {
 			return s.ended(err)
 		}
 	}
-	if knows, ok := tx.(interface{ Over() error }); ok {
-		if err := knows.Over(); err != nil {
-			return s.ended(fmt.Errorf("rowlock: commit %q: %w", s.locks.Keys(), err))
-		}
+	if knows, ok := tx.(interface{ Over() error }); ok && knows.Over() != nil {
+		return s.ended(fmt.Errorf("rowlock: commit %q: %w", s.locks.Keys(), knows.Over()))
 	}
 	s.takeNext()
 	defer s.passOn(ctx) // also if a driver panics

@@ -17,7 +17,7 @@ import (
 )
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"key": keytext.Show, "plain": plain, "span": span, "placement": placement, "seconds": seconds,
+	"key": keytext.Show, "plain": plain, "span": span, "placement": shown.Placement, "seconds": seconds,
 	"identity": identity, "note": note, "keylink": keyLink, "who": whoLink, "full": full, "gone": gone,
 	"kind": kind, "utc": utc, "stamp": stamp, "reason": reason, "tab": tabOf,
 	"dots": func(n int) string { return strings.Repeat("●", min(n, mostDots)) },
@@ -98,16 +98,6 @@ func utc(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") 
 
 // stamp is a time for programs.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-func placement(n int) string {
-	switch n {
-	case lease.PlacementTable:
-		return "table"
-	case lease.PlacementTransaction:
-		return "transaction"
-	}
-	return "cluster " + strconv.Itoa(n)
-}
 
 func keyLink(key string) string { return view{page: pageKey, key: key}.link() }
 

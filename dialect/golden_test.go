@@ -57,7 +57,10 @@ func TestEveryStatementIsAsItsGoldenListingHasIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			filled := r.times.Replace(string(text))
-			sections := sqlstore.ParseSections(filled, sqlstore.Names{}, r.quote)
+			sections := make(sqlstore.Sections)
+			for _, c := range sqlstore.CutSections(filled) {
+				sections[c.Name] = sqlstore.LabelSection(c.Name, sqlstore.Names{}.Fill(c.SQL, r.quote))
+			}
 			list(t, &b, "schema/statements/"+name+".sql", migrates, sections)
 		}
 		golden(t, filepath.Join("testdata", r.name+".golden.sql"), b.String())

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -52,9 +53,14 @@ func pgxOf(c any) *pgx.Conn {
 	return nil
 }
 
-func over(driverConn any) bool {
-	c := pgxOf(driverConn)
-	return c != nil && c.PgConn().TxStatus() == idle
+// errOver: a COMMIT or ROLLBACK was sent as a statement.
+var errOver = fmt.Errorf("%w: a statement of its own has ended it", sql.ErrTxDone)
+
+func over(driverConn any) error {
+	if c := pgxOf(driverConn); c == nil || c.PgConn().TxStatus() != idle {
+		return nil
+	}
+	return errOver
 }
 
 // withPgx runs f on the connection beneath conn, if it is pgx's.

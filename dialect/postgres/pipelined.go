@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -59,7 +58,7 @@ func (t *pipelined) Over() error {
 	case c.IsClosed():
 		return errors.New("the connection has ended, and so nothing was committed")
 	case c.TxStatus() == idle:
-		return sqlstore.ErrOver
+		return errOver
 	case c.IsBusy():
 		return fmt.Errorf("%w: the function has left rows or a batch open: close them before it returns",
 			lease.ErrConfig)

@@ -323,7 +323,7 @@ func (s *Set[T]) wakeForRest() {
 }
 
 // Settle returns when everything that was running when it was called has ended, or with ctx. An op
-// that its caller left has no effect after that, but for those that are Ghosts.
+// that its caller left has no effect after that, but for those that are Dropped.
 func (s *Set[T]) Settle(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() {
 		s.mu.Lock()

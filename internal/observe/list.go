@@ -168,8 +168,7 @@ func (p *Poller) tellForced(
 
 // newlyForced returns the records since the last call, latest first: none at the first call. A
 // store without records has none, and so has a user without the right to read them. A record whose
-// lease the listing still has came after it, and is the next call's: so that readers are told of
-// the grant before, and of no other end.
+// lease the listing still has came after it: the next call returns it, with the end of that lease.
 func (p *Poller) newlyForced(ctx context.Context, now listing) []lease.Forced {
 	forces, ok := adapter.As[lease.ForceReleaser](p.Store)
 	if !ok || p.forced.denied {

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -142,4 +143,15 @@ func (t *Tables) Members(ctx context.Context, key string, limit int) ([]Member, 
 		m.Remaining, m.Age = micros(remaining), micros(age)
 		return m, err
 	})
+}
+
+// Placement names where a key is, in words.
+func Placement(n int) string {
+	switch n {
+	case lease.PlacementTable:
+		return "table"
+	case lease.PlacementTransaction:
+		return "transaction"
+	}
+	return "cluster " + strconv.Itoa(n)
 }

@@ -59,3 +59,11 @@ type owned struct {
 	*Transaction
 	lease.Runner
 }
+
+// KeysOf is one key or several.
+func KeysOf[K string | []string](keys K) []string {
+	if key, one := any(keys).(string); one {
+		return []string{key}
+	}
+	return any(keys).([]string)
+}

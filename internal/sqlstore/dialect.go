@@ -97,9 +97,10 @@ func (d *Dialect) CheckNames() error {
 // Fill puts the tables' names into SQL; see Names.Fill.
 func (d *Dialect) Fill(sql string) string { return d.Names().Fill(sql, d.room.Quote) }
 
-// Parse returns the statements of a .sql file; see ParseSections.
+// Parse cuts the text of a .sql file into its statements, fills in the names, and labels each with
+// its section's name: the server shows and logs the label.
 func (d *Dialect) Parse(text string) Sections {
-	return ParseSections(text, d.Names(), d.room.Quote)
+	return d.Names().sections(CutSections(text), d.room.Quote)
 }
 
 // Connections returns how many connections can write at a time: 0 means any number.

@@ -77,9 +77,8 @@ type OwnTx struct {
 	// Forgets says that an error of a statement can end the transaction, and that what is sent
 	// afterwards is committed statement by statement.
 	Forgets bool
-	// Over reports whether no transaction is open on a driver's connection, as the server has said
-	// last: a COMMIT or ROLLBACK may have been sent as a statement. nil: nothing tells.
-	Over func(driverConn any) bool
+	// Over is a sql.ErrTxDone if the server has said last that no transaction is open. It may be nil.
+	Over func(driverConn any) error
 	// Pin makes the settings that change what statements mean, for the transaction that has begun on
 	// conn. PinsSession says that the session keeps them, and must be discarded.
 	Pin         func(ctx context.Context, conn *sql.Conn) error

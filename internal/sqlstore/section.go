@@ -12,21 +12,15 @@ type Section struct {
 	// SQL is the statement without comments and without a semicolon. It is empty if the dialect
 	// needs no such statement.
 	SQL string
+	// Body is SQL as the file has it, behind its comments.
+	Body string
 
-	body   string
 	blanks [][]int // of SQL, where names are filled in
-}
-
-// Comment is the text of the comment lines between the name and the statement, without dashes.
-func (s Section) Comment() string {
-	return strings.TrimSpace(sectionDashes.ReplaceAllString(sectionHead.FindString(s.body), ""))
 }
 
 var (
 	sectionMark    = regexp.MustCompile(`(?m)^-- name: ([a-z-]+)\n`)
 	sectionComment = regexp.MustCompile(`(?m)^\s*--.*\n|\s--\s.*$`)
-	sectionHead    = regexp.MustCompile(`^(?:--.*\n)+`)
-	sectionDashes  = regexp.MustCompile(`(?m)^-- ?`)
 )
 
 // CutSections returns the statements of a file in the file's order.

@@ -11,14 +11,14 @@ func TestAFileIsCutAtItsNames(t *testing.T) {
 	const file = "-- About the file.\n\n" +
 		"-- name: a-b\n-- one\n-- two\n--\n-- three\nSELECT 1 -- why\nFROM t;\n\n" +
 		"-- name: none\n-- Nothing.\n"
-	type parts struct{ name, comment, sql string }
+	type parts struct{ name, body, sql string }
 	want := []parts{
-		{name: "a-b", comment: "one\ntwo\n\nthree", sql: "SELECT 1\nFROM t"},
-		{name: "none", comment: "Nothing."},
+		{name: "a-b", body: "-- one\n-- two\n--\n-- three\nSELECT 1 -- why\nFROM t;\n\n", sql: "SELECT 1\nFROM t"},
+		{name: "none", body: "-- Nothing.\n"},
 	}
 	var got []parts
 	for _, s := range sqlstore.CutSections(file) {
-		got = append(got, parts{s.Name, s.Comment(), s.SQL})
+		got = append(got, parts{s.Name, s.Body, s.SQL})
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)

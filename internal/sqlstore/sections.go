@@ -34,12 +34,6 @@ func cutFiles(files fs.FS) (all []Section) {
 	return all
 }
 
-// ParseSections cuts the text of a .sql file into its statements, fills in the names, and labels
-// each with its section's name: the server shows and logs the label.
-func ParseSections(text string, names Names, quote string) Sections {
-	return names.sections(CutSections(text), quote)
-}
-
 func (n Names) sections(cut []Section, quote string) Sections {
 	s := make(Sections, len(cut))
 	for _, c := range cut {

@@ -123,20 +123,11 @@ func (d *Dialect) BeginBy(
 // Over is why nothing is left to commit, if a statement has ended the transaction: the server would
 // answer the COMMIT with success all the same.
 func (t *Transaction) Over() (err error) {
-	if t.conn == nil || t.d.Over == nil {
-		return nil
+	if t.conn != nil && t.d.Over != nil {
+		_ = t.conn.Raw(func(c any) error { err = t.d.Over(c); return nil })
 	}
-	_ = t.conn.Raw(func(c any) error {
-		if t.d.Over(c) {
-			err = ErrOver
-		}
-		return nil
-	})
 	return err
 }
-
-// ErrOver is a sql.ErrTxDone.
-var ErrOver = fmt.Errorf("%w: a statement of its own has ended it", sql.ErrTxDone)
 
 // Commit commits, until end is over: see Ending. After an error the connection is discarded,
 // because SQLite leaves the transaction open if it is too busy to commit, and database/sql would

@@ -94,8 +94,6 @@ func Judge(d Classifier, err error) Verdict {
 		return Verdict{Class: Unknown}
 	case errors.As(err, &open):
 		return Verdict{Class: Unfit}
-	case errors.Is(err, sql.ErrTxDone):
-		return Verdict{Class: Refused}
 	case errors.Is(err, ErrRowShape), errors.Is(err, ErrRowLocked):
 		return Verdict{Class: Conflict}
 	case errors.Is(err, lease.ErrNotSynchronous):
@@ -106,7 +104,7 @@ func Judge(d Classifier, err error) Verdict {
 		return Verdict{Class: Refused, As: lease.ErrBusy}
 	case errors.Is(err, lease.ErrReadOnly):
 		return Verdict{Class: Unfit, As: lease.ErrReadOnly}
-	case errors.Is(err, lease.ErrCorrupt), errors.Is(err, lease.ErrUnsupported):
+	case errors.Is(err, lease.ErrCorrupt), errors.Is(err, lease.ErrUnsupported), errors.Is(err, sql.ErrTxDone):
 		return Verdict{Class: Refused}
 	}
 	v := d.Classify(err)

@@ -16,10 +16,12 @@ func (s *Store) send(
 	ctx context.Context, verb string, keys []string, f func(context.Context, *conn.Session) error,
 ) (err error) {
 	switch {
-	case s.d.Listener == nil || len(keys) == 0:
-		return nil
+	case s.d.Listener == nil || len(keys) == 0, s.d.Apart && s.hints.pool == nil:
+		return nil // no connection can be spared: the waiters poll
 	case s.d.Apart:
-		err = s.ring(ctx, f)
+		ctx, cancel := context.WithTimeout(ctx, bellTimeout)
+		defer cancel()
+		err = s.hints.bell.use(ctx, f)
 	default:
 		err = s.once(ctx, s.newOp(conn.Release, task{other: f}))
 	}
@@ -27,15 +29,4 @@ func (s *Store) send(
 		err = s.explain(verb, keys[0], err)
 	}
 	return err
-}
-
-func (s *Store) ring(
-	ctx context.Context, f func(ctx context.Context, session *conn.Session) error,
-) error {
-	if s.hints.pool == nil {
-		return nil // no connection can be spared: the waiters poll
-	}
-	ctx, cancel := context.WithTimeout(ctx, bellTimeout)
-	defer cancel()
-	return s.hints.bell.use(ctx, f)
 }

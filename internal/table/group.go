@@ -114,12 +114,10 @@ func (s *Store) unveilRecords(
 // isGroupName reports whether an owner is a reader group, and not what an operator has written,
 // with an expiry like a reader group's: such a key is held.
 func isGroupName(owner []byte) bool {
-	var o lease.Owner
-	if len(owner) != len(o) {
+	if len(owner) != len(lease.Owner{}) {
 		return false
 	}
-	copy(o[:], owner)
-	_, named := lease.ReaderGroupToken(o)
+	_, named := lease.ReaderGroupToken(lease.Owner(owner))
 	return named
 }
 

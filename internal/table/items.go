@@ -14,8 +14,7 @@ func only[T any](items []T, err func(T) error) error {
 	return nil
 }
 
-// splitShared answers the leases of members by another way than the others, of which an error says
-// nothing: it is what failed makes of it, for each of its part.
+// splitShared answers the leases of members by another way than the others, whatever became of those.
 func splitShared[Q, A any](
 	items []Q, shared func(Q) bool, failed func(error) A, own, members func([]Q) ([]A, error),
 ) ([]A, error) {

@@ -45,8 +45,10 @@ func bodies(pass *analysis.Pass) (all []*body) {
 				}
 			case *ast.FuncLit:
 				b := &body{pass: pass, info: pass.TypesInfo, typ: n.Type, block: n.Body}
-				b.around, b.given = innermost(ofNode, stack), argumentOf(n, stack)
-				if b.around != nil {
+				if call, ok := stack[len(stack)-1].(*ast.CallExpr); ok && call.Fun != n {
+					b.given = call
+				}
+				if b.around = innermost(ofNode, stack); b.around != nil {
 					b.around.literals = append(b.around.literals, b)
 				}
 				ofNode[n] = b
@@ -72,15 +74,6 @@ func innermost(ofNode map[ast.Node]*body, stack []ast.Node) *body {
 		}
 	}
 	return nil
-}
-
-// argumentOf is the call that lit is an argument of, or nil.
-func argumentOf(lit *ast.FuncLit, stack []ast.Node) *ast.CallExpr {
-	call, _ := stack[len(stack)-1].(*ast.CallExpr)
-	if call == nil || call.Fun == lit {
-		return nil
-	}
-	return call
 }
 
 // obtained describes a call below stack.

@@ -25,7 +25,7 @@ func runDropped(pass *analysis.Pass) (any, error) {
 					Pos: o.call.Pos(), End: o.call.End(),
 					Message: "the result of " + callee(b.info, o.call).Name() +
 						" is dropped, so the key stays locked while the process lives: keep the lock and defer its " +
-						releaseName(b.info, o.call),
+						releaseOf(callee(b.info, o.call).Signature().Results().At(0)),
 				})
 			}
 		}

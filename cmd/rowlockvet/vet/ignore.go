@@ -1,7 +1,6 @@
 package vet
 
 import (
-	"go/ast"
 	"go/token"
 	"strings"
 
@@ -18,29 +17,20 @@ func report(pass *analysis.Pass, d analysis.Diagnostic) {
 }
 
 func ignored(pass *analysis.Pass, pos token.Pos) bool {
-	file, line := fileOf(pass, pos), pass.Fset.Position(pos).Line
-	if file == nil {
-		return false
-	}
-	for _, group := range file.Comments {
-		for _, c := range group.List {
-			reason, found := strings.CutPrefix(c.Text, ignoring+" ")
-			at := pass.Fset.Position(c.Pos()).Line
-			if found && strings.TrimSpace(reason) != "" && (at == line || at == line-1) {
-				return true
+	here := pass.Fset.Position(pos)
+	for _, file := range pass.Files {
+		for _, group := range file.Comments {
+			for _, c := range group.List {
+				reason, found := strings.CutPrefix(c.Text, ignoring+" ")
+				at := pass.Fset.Position(c.Pos())
+				if found && strings.TrimSpace(reason) != "" && at.Filename == here.Filename &&
+					(at.Line == here.Line || at.Line == here.Line-1) {
+					return true
+				}
 			}
 		}
 	}
 	return false
-}
-
-func fileOf(pass *analysis.Pass, pos token.Pos) *ast.File {
-	for _, file := range pass.Files {
-		if file.FileStart <= pos && pos < file.FileEnd {
-			return file
-		}
-	}
-	return nil
 }
 
 func inTest(pass *analysis.Pass, pos token.Pos) bool {

@@ -6,6 +6,7 @@ import (
 	"go/format"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -116,15 +117,6 @@ func awaited(stack []ast.Node) bool {
 	return ok && receive.Op == token.ARROW && selects && done.Sel.Name == "Done"
 }
 
-func isOneOf(id *ast.Ident, list []ast.Expr) bool {
-	for _, e := range list {
-		if e == id {
-			return true
-		}
-	}
-	return false
-}
-
 // escapes reports whether a function literal, or a pointer to the variable, may release the lock at
 // a time that the flow of b does not show.
 func (b *body) escapes(lock *types.Var) (escapes bool) {
@@ -140,12 +132,7 @@ func (b *body) escapes(lock *types.Var) (escapes bool) {
 }
 
 func inLiteral(stack []ast.Node) bool {
-	for _, n := range stack {
-		if _, ok := n.(*ast.FuncLit); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(stack, func(n ast.Node) bool { _, is := n.(*ast.FuncLit); return is })
 }
 
 // returnsNamed reports whether a bare return returns lock, as a named result.
@@ -213,9 +200,4 @@ func (b *body) text(e ast.Expr) string {
 		return "ctx"
 	}
 	return out.String()
-}
-
-// releaseName is what ends the handle that call returns.
-func releaseName(info *types.Info, call *ast.CallExpr) string {
-	return releaseOf(callee(info, call).Signature().Results().At(0))
 }

@@ -5,6 +5,7 @@ import (
 	"go/constant"
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -66,7 +67,7 @@ func (b *body) mention(id *ast.Ident, stack []ast.Node, vars map[*types.Var]bool
 				b.follow(parent, vars)
 				return mention{harmless, at}
 			}
-			if len(calls) == 0 && isOneOf(id, parent.Lhs) {
+			if len(calls) == 0 && slices.Contains(parent.Lhs, ast.Expr(id)) {
 				return mention{harmless, at}
 			}
 			return b.ended(calls, at)

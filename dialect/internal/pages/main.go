@@ -10,6 +10,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,6 +35,13 @@ func main() {
 			log.Fatal(err)
 		}
 	}
+}
+
+var head, dashes = regexp.MustCompile(`^(?:--.*\n)+`), regexp.MustCompile(`(?m)^-- ?`)
+
+// comment is the text of the comment lines that a section begins with, without dashes.
+func comment(body string) string {
+	return strings.TrimSpace(dashes.ReplaceAllString(head.FindString(body), ""))
 }
 
 // room is a dialect and how an operator of its server finds the statements.
@@ -119,7 +127,7 @@ func page(root string, r room) (string, error) {
 				return "", fmt.Errorf("%s: calls.txt does not say what runs %q", from, c.Name)
 			}
 			fmt.Fprintf(&b, "\n### %s\n\n%s", c.Name, wrap(runs))
-			for _, paragraph := range strings.Split(c.Comment(), "\n\n") {
+			for _, paragraph := range strings.Split(comment(c.Body), "\n\n") {
 				if paragraph != "" {
 					fmt.Fprintf(&b, "\n%s", wrap(escape.Replace(paragraph)))
 				}

@@ -73,3 +73,9 @@ func TestEverySentenceIsOfAStatement(t *testing.T) {
 		}
 	}
 }
+
+func TestACommentEndsWhereTheStatementBegins(t *testing.T) {
+	if got := comment("-- one\n-- two\n--\n-- three\nSELECT 1 -- why\nFROM t;\n\n"); got != "one\ntwo\n\nthree" {
+		t.Errorf("%q", got)
+	}
+}

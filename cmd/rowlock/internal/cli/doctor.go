@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
+	"image/color"
 	"strings"
 	"time"
 
+	"charm.land/lipgloss/v2"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/doctor"
 	"github.com/spf13/cobra"
@@ -92,9 +94,9 @@ func (p *program) printReport(r *doctor.Report, all bool) error {
 	return nil
 }
 
-var colors = map[doctor.Severity]listing.Color{
-	doctor.OK: listing.Green, doctor.Info: listing.Cyan, doctor.Warning: listing.Yellow,
-	doctor.Critical: listing.Red,
+var colors = map[doctor.Severity]color.Color{
+	doctor.OK: lipgloss.Green, doctor.Info: lipgloss.Cyan, doctor.Warning: lipgloss.Yellow,
+	doctor.Critical: lipgloss.Red,
 }
 
 func (p *program) printFinding(f doctor.Finding) {

@@ -88,13 +88,10 @@ func exitCode(err error) int {
 }
 
 func isNetwork(err error) bool {
-	var gone *target.UnreachableError
 	var network net.Error
-	if errors.As(err, &gone) || !errors.As(err, &network) {
-		return gone != nil
-	}
+	found := errors.As(err, &network)
 	_, bare := network.(syscall.Errno) // as that of a file
-	return !bare
+	return found && !bare || errors.As(err, new(*target.UnreachableError))
 }
 
 // oneLine is how an error is told: "rowlock: …" in one line.

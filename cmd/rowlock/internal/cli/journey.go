@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
@@ -56,12 +56,12 @@ func (j *journey) take(ctx context.Context, key string) (arrival, error) {
 		}
 		if holder.Held && left <= 0 {
 			identity, note := lease.SplitNote(holder.Note)
-			return arrival{keytext.Show(key), "held", placement(row.Placement), lease.Epoch(row.Token), identity, note}, nil
+			return arrival{keytext.Show(key), "held", shown.Placement(row.Placement), lease.Epoch(row.Token), identity, note}, nil
 		}
 		switch err := j.try(ctx, key, max(left, time.Second)); {
 		case err == nil:
 			row, _, err := j.look(ctx, key)
-			a := arrival{Key: keytext.Show(key), Outcome: "moved", Placement: placement(row.Placement)}
+			a := arrival{Key: keytext.Show(key), Outcome: "moved", Placement: shown.Placement(row.Placement)}
 			a.Epoch = lease.Epoch(row.Token)
 			return a, err
 		case !j.again(ctx, key, row, err) || left <= 0 && !holder.Held:
@@ -135,7 +135,7 @@ func (j *journey) row(ctx context.Context, key string) (lease.Record, error) {
 // key opens its epoch in the cluster, or a bridge of the application: this command may have been
 // given another --etcd-prefix, where that epoch must not be open.
 func (j *journey) standing(key string, row lease.Record) arrival {
-	a := arrival{Key: keytext.Show(key), Placement: placement(row.Placement), Epoch: lease.Epoch(row.Token)}
+	a := arrival{Key: keytext.Show(key), Placement: shown.Placement(row.Placement), Epoch: lease.Epoch(row.Token)}
 	inTable := row.Placement == lease.PlacementTable || row.Placement == lease.PlacementTransaction
 	switch {
 	case inTable && j.back:
@@ -156,7 +156,7 @@ func (p *program) printArrival(a arrival) error {
 		return p.out.JSON(a)
 	}
 	place := "the " + a.Placement
-	if a.Placement != placement(lease.PlacementTable) {
+	if a.Placement != shown.Placement(lease.PlacementTable) {
 		place = a.Placement + ", in epoch " + strconv.FormatInt(a.Epoch, 10)
 	}
 	switch a.Outcome {
@@ -175,11 +175,4 @@ func (p *program) printArrival(a arrival) error {
 		p.out.Line("%s is in %s: give that as --placement, with its cluster", a.Key, place)
 	}
 	return nil
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		many = one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -140,8 +141,11 @@ func (p *program) moveKeys(ctx context.Context, m *moving, texts []string) error
 			return err
 		}
 	}
-	if left > 0 {
-		return &exitError{exitMissing, errors.New(plural(left, "key was", "keys were") + " not moved")}
+	switch {
+	case left == 1:
+		return &exitError{exitMissing, errors.New("1 key was not moved")}
+	case left > 1:
+		return &exitError{exitMissing, fmt.Errorf("%d keys were not moved", left)}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -31,7 +32,7 @@ func recordOf(r lease.Record) record {
 	out := record{
 		Key: keytext.Show(r.Key), Held: r.Held, Holder: identity, Note: note, Token: r.Token,
 		Age: r.Age.Seconds(), Remaining: r.Remaining.Seconds(),
-		Shared: r.Shared, Members: r.Members, Placement: placement(r.Placement),
+		Shared: r.Shared, Members: r.Members, Placement: shown.Placement(r.Placement),
 	}
 	if !r.Owner.IsZero() {
 		out.Owner = r.Owner.String()
@@ -40,16 +41,6 @@ func recordOf(r lease.Record) record {
 		out.Corrupt = r.Err.Error()
 	}
 	return out
-}
-
-func placement(n int) string {
-	switch n {
-	case lease.PlacementTable:
-		return "table"
-	case lease.PlacementTransaction:
-		return "transaction"
-	}
-	return "cluster " + strconv.Itoa(n)
 }
 
 var recordColumns = []listing.Column{
@@ -71,7 +62,7 @@ func recordRow(r lease.Record) []string {
 	case r.Err != nil:
 		row[1], row[3], row[4] = "(corrupt) "+row[1], "-", "-"
 	case r.Placement != lease.PlacementTable:
-		row[1], row[4] = "("+placement(r.Placement)+")", "-"
+		row[1], row[4] = "("+shown.Placement(r.Placement)+")", "-"
 	case !r.Held && r.Owner.IsZero():
 		row[1], row[4] = "(free)", "-"
 	case !r.Held:

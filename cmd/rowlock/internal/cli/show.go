@@ -72,7 +72,7 @@ func (p *program) print(r lease.Record, expired string) {
 	case r.Err != nil:
 		state = "corrupt: " + listing.Plain(r.Err.Error())
 	case r.Placement != lease.PlacementTable:
-		state = "moved to the " + placement(r.Placement)
+		state = "moved to the " + shown.Placement(r.Placement)
 	case r.Owner.IsZero():
 		state = "free"
 	case !r.Held:

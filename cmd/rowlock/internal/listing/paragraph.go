@@ -8,17 +8,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Color is one that a text has on a terminal.
-type Color = color.Color
-
-// The colors of headings.
-var (
-	Red    Color = lipgloss.Red
-	Yellow Color = lipgloss.Yellow
-	Cyan   Color = lipgloss.Cyan
-	Green  Color = lipgloss.Green
-)
-
 // Paragraph prints a text behind so many spaces, wrapped at the width of the terminal. Nothing is
 // cut. In a pipe it is one line.
 func (o *Output) Paragraph(indent int, text string) {
@@ -33,7 +22,7 @@ func (o *Output) Paragraph(indent int, text string) {
 }
 
 // Colored prints a line in a color, if the terminal has any.
-func (o *Output) Colored(c Color, text string) {
+func (o *Output) Colored(c color.Color, text string) {
 	if o.color {
 		text = lipgloss.NewStyle().Bold(true).Foreground(c).Render(text)
 	}

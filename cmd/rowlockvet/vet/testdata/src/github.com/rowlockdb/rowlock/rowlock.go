@@ -58,22 +58,22 @@ func DoTxOn[T any, K string | []string](
 	return nil
 }
 
-func (*Lock) Context() context.Context            { return nil }
-func (*Lock) Key() string                         { return "" }
-func (*Lock) Token() lease.Token                  { return 0 }
-func (*Lock) Progress() error                     { return nil }
-func (*Lock) Fence(context.Context, Tx) error     { return nil }
-func (*Lock) FenceIn(context.Context, any) error  { return nil }
-func (*Lock) Unlock(context.Context) error        { return nil }
-func (*Lock) UnlockNow(context.Context) error     { return nil }
+func (*Lock) Context() context.Context           { return nil }
+func (*Lock) Key() string                        { return "" }
+func (*Lock) Token() lease.Token                 { return 0 }
+func (*Lock) Progress() error                    { return nil }
+func (*Lock) Fence(context.Context, Tx) error    { return nil }
+func (*Lock) FenceIn(context.Context, any) error { return nil }
+func (*Lock) Unlock(context.Context) error       { return nil }
+func (*Lock) UnlockNow(context.Context) error    { return nil }
 func (*Lock) DoTx(context.Context, func(context.Context, *sql.Tx) error) error {
 	return nil
 }
-func (*Lock) UnlockTx(context.Context, Tx) error  { return nil }
-func (*Locks) Context() context.Context           { return nil }
-func (*Locks) Lock(string) *Lock                  { return nil }
-func (*Locks) Fence(context.Context, Tx) error    { return nil }
-func (*Locks) Unlock(context.Context) error       { return nil }
+func (*Lock) UnlockTx(context.Context, Tx) error { return nil }
+func (*Locks) Context() context.Context          { return nil }
+func (*Locks) Lock(string) *Lock                 { return nil }
+func (*Locks) Fence(context.Context, Tx) error   { return nil }
+func (*Locks) Unlock(context.Context) error      { return nil }
 func (*Locks) DoTx(context.Context, func(context.Context, *sql.Tx) error) error {
 	return nil
 }
