@@ -40,6 +40,8 @@ const (
 			character_set_client = utf8mb4, character_set_results = utf8mb4,
 			collation_connection = utf8mb4_bin`
 
+	// unlock ends a LOCK TABLES of the application's, under which no other table can be used.
+	unlock = `UNLOCK TABLES`
 	// begin begins a transaction of InTx, in a session that is READ COMMITTED.
 	begin = `START TRANSACTION READ WRITE`
 )
@@ -80,6 +82,7 @@ func (d *database) Setup(ctx context.Context, s *conn.Session) error {
 	settings := []string{
 		// What the application left open: our statements would be part of it, and never be committed.
 		`ROLLBACK AND NO CHAIN`,
+		unlock,
 		`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
 		`SET SESSION TRANSACTION READ WRITE`,
 		`SET SESSION ` + meaningOf(version) + `, innodb_lock_wait_timeout = 1, wait_timeout = 28800,
@@ -119,8 +122,10 @@ func pin(ctx context.Context, conn *sql.Conn) error {
 	if strings.Contains(version, mariaDB) {
 		set += `, alter_algorithm = 'DEFAULT', innodb_compression_default = OFF`
 	}
-	if _, err := conn.ExecContext(ctx, set); err != nil {
-		return err
+	for _, s := range []string{unlock, set} {
+		if _, err := conn.ExecContext(ctx, s); err != nil {
+			return err
+		}
 	}
 	return loggable(ctx, conn)
 }

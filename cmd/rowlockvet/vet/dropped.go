@@ -20,7 +20,9 @@ const page = "https://github.com/rowlockdb/rowlock/blob/main/docs/vet.md"
 func runDropped(pass *analysis.Pass) (any, error) {
 	for _, b := range bodies(pass) {
 		for _, o := range b.locks {
-			if isDropped(o) && !b.wantsError(o) {
+			// An underscore in a test, or a check of the error, says that there is no lock to keep.
+			fails := isBlank(o.first) && (inTest(pass, o.call.Pos()) || b.refusalChecked(o))
+			if isDropped(o) && !fails {
 				report(pass, analysis.Diagnostic{
 					Pos: o.call.Pos(), End: o.call.End(),
 					Message: "the result of " + callee(b.info, o.call).Name() +
@@ -44,16 +46,6 @@ func isDropped(o *obtained) bool {
 func isBlank(e ast.Expr) bool {
 	id, ok := e.(*ast.Ident)
 	return ok && id.Name == "_"
-}
-
-// wantsError reports whether the call is expected to fail, and then there is no lock: it is
-// compared with the one error that is no failure, or a test has written the underscore. A test's
-// locks end with its clients.
-func (b *body) wantsError(o *obtained) bool {
-	if !isBlank(o.first) {
-		return false
-	}
-	return inTest(b.pass, o.call.Pos()) || b.refusalChecked(o)
 }
 
 // refusalChecked reports whether `if !errors.Is(err, …)` is what follows, or has the call in it.

@@ -9,6 +9,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/schema"
 )
 
 // sessionSettings are settings that applications make in their data source names, several at once
@@ -222,5 +223,30 @@ func TestPinnedConnectionsDoNotInheritATransaction(t *testing.T) {
 			s.OK(l.Unlock(s.Context()))
 			s.OK(s.Take(rival, servertest.Numbered(i)).Unlock(s.Context()))
 		}
+	})
+}
+
+// Under LOCK TABLES of an application that has returned its connection no other table can be used.
+func TestTablesThatAnApplicationHasLeftLockedLockNothing(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		if s.Is("postgres") {
+			s.Skip("its LOCK TABLE ends with a transaction")
+		}
+		table := s.Ledger()
+		db := s.Env.Pool(s) // is closed first, or the table could not be dropped
+		db.SetMaxIdleConns(8)
+		var left []*sql.Conn
+		for range 8 {
+			c, err := db.Conn(s.Context())
+			s.OK(err)
+			_, err = c.ExecContext(s.Context(), `LOCK TABLES `+table+` READ`)
+			s.OK(err)
+			left = append(left, c)
+		}
+		for _, c := range left {
+			s.OK(c.Close())
+		}
+		s.OK(schema.Migrate(s.Context(), db, s.Env.Dialect))
+		s.OK(s.Take(s.ClientOn(db), "k").Unlock(s.Context()))
 	})
 }
