@@ -57,7 +57,7 @@ func generic(text string) sqlstore.Verdict {
 	switch {
 	case strings.Contains(text, "no such table"):
 		return sqlstore.Verdict{Class: sqlstore.Refused, As: lease.ErrNoSchema}
-	case strings.Contains(text, "no transaction is active"): // that a statement of the caller's has left
+	case strings.Contains(text, "no transaction is active"): // a statement has ended it
 		return sqlstore.Verdict{Class: sqlstore.Refused, As: sql.ErrTxDone}
 	case strings.Contains(text, "no such column"), strings.Contains(text, "has no column named"):
 		return sqlstore.Verdict{Class: sqlstore.Refused, As: lease.ErrSchemaVersion}

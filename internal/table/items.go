@@ -14,7 +14,7 @@ func only[T any](items []T, err func(T) error) error {
 	return nil
 }
 
-// splitShared answers the leases of members by another way than the others, whatever became of those.
+// splitShared answers the leases of members by another way than the others, and in any case.
 func splitShared[Q, A any](
 	items []Q, shared func(Q) bool, failed func(error) A, own, members func([]Q) ([]A, error),
 ) ([]A, error) {

@@ -51,7 +51,7 @@ func renewAll(t *testing.T, r *rig, leases []lease.Lease) (outcomes []lease.Rene
 	return outcomes
 }
 
-// A trigger refuses the only exclusive lease of a process. Its shared ones are other keys, and live.
+// A trigger refuses a process the only exclusive lease. Its shared ones are other keys, and live.
 func TestALeaseThatIsRefusedCostsNoReaderItsOwn(t *testing.T) {
 	sqlite := testdb.Kinds[0].Open(t)
 	r := newRig(t, sqlite, sqlstore.Update, 2)

@@ -68,7 +68,7 @@ func (r *runner) run(ctx context.Context) error {
 		return r.notLocked(ctx, err)
 	}
 	r.token = lock.Token()
-	// From here to the end: until the key is free and the report is written no signal may end this process.
+	// To the end: no signal may end this process before the key is free and the report written.
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, r.program.heeded...)
 	command, err := r.start(ctx, client, lock)
