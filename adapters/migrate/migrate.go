@@ -49,7 +49,8 @@ func (d *Driver) Open(url string) (database.Driver, error) {
 }
 
 // Lock waits for up to 12 s for the lock, and takes the driver's own then, so that processes without
-// this Driver keep out. The error wraps database.ErrLocked if another process migrates.
+// this Driver keep out. The error wraps database.ErrLocked if another process migrates, and if both
+// took longer.
 func (d *Driver) Lock() error {
 	if _, held := d.Held(); held {
 		return fmt.Errorf("%w: this Driver holds %q already", database.ErrLocked, d.key)
@@ -64,7 +65,11 @@ func (d *Driver) Lock() error {
 	if err != nil {
 		return err
 	}
-	if err := d.Driver.Lock(); err != nil {
+	err = d.Driver.Lock()
+	if err == nil && ctx.Err() != nil { // migrate has given up, or is about to: it would unlock neither
+		err = errors.Join(fmt.Errorf("%w: the driver's own lock came too late", database.ErrLocked), d.Driver.Unlock())
+	}
+	if err != nil {
 		return errors.Join(err, lock.Unlock(ctx))
 	}
 	d.set(lock)
