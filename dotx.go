@@ -134,21 +134,14 @@ func DoTxOn[T any, K string | []string](
 		return fmt.Errorf("%w: DoTxOn: what begins transactions is nil", lease.ErrConfig)
 	}
 	var tx T
-	on := beginFunc(func(ctx context.Context, opts *sql.TxOptions) (beneath *sql.Tx, err error) {
+	on := func(ctx context.Context, opts *sql.TxOptions) (beneath *sql.Tx, err error) {
 		tx, beneath, err = begin(ctx, opts)
 		if err == nil && beneath == nil {
 			err = fmt.Errorf("%w: DoTxOn: what begins transactions returned no *sql.Tx", lease.ErrConfig)
 		}
 		return beneath, err
-	})
+	}
 	return locks.DoTxIn(ctx, sqlstore.KeysOf(keys), locks.tx.BeginsBy(on), called(f, &tx), opts...)
-}
-
-type beginFunc func(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
-
-// BeginTx begins a transaction.
-func (f beginFunc) BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error) {
-	return f(ctx, opts)
 }
 
 // called is f with the transaction that was begun last, or nil.

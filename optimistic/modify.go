@@ -147,7 +147,7 @@ func (t *Table[T]) compare(a, b *T) int {
 }
 
 func (t *Table[T]) write(ctx context.Context, db Pool, rows []*T) error {
-	tx, err := t.d.BeginTx(ctx, db, nil)
+	tx, err := t.d.BeginTx(ctx, db.BeginTx, nil)
 	if err != nil {
 		return t.explain("begin a transaction on", err)
 	}

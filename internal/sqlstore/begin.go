@@ -8,10 +8,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// Beginner is a connection or a pool.
-type Beginner interface {
-	BeginTx(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
-}
+// Beginner is BeginTx of a connection or of a pool.
+type Beginner func(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
 
 // mostBegins is how many transactions BeginTx begins: the second says what the first has lacked.
 // The session behind a pooler can be another one each time.
@@ -20,9 +18,9 @@ const mostBegins = 4
 // BeginTx begins a transaction in which statements of the application run too. What opts leaves
 // open is the database's default, also in a session that other clients share: see
 // Features.PinShared.
-func (d *Dialect) BeginTx(ctx context.Context, on Beginner, opts *sql.TxOptions) (*sql.Tx, error) {
+func (d *Dialect) BeginTx(ctx context.Context, begin Beginner, opts *sql.TxOptions) (*sql.Tx, error) {
 	if d.PinShared == nil {
-		return on.BeginTx(ctx, opts)
+		return begin(ctx, opts)
 	}
 	var want sql.TxOptions
 	if opts != nil {
@@ -30,7 +28,7 @@ func (d *Dialect) BeginTx(ctx context.Context, on Beginner, opts *sql.TxOptions)
 	}
 	var begins SharedTx
 	for range mostBegins {
-		tx, err := on.BeginTx(ctx, &want)
+		tx, err := begin(ctx, &want)
 		if err != nil {
 			return nil, err
 		}

@@ -44,9 +44,9 @@ func (s *Transactions) Begins(
 }
 
 // BeginsBy is what begins a transaction of the caller's library.
-func (s *Transactions) BeginsBy(on Beginner) func(context.Context, *sql.TxOptions) (lease.Transaction, error) {
+func (s *Transactions) BeginsBy(begin Beginner) func(context.Context, *sql.TxOptions) (lease.Transaction, error) {
 	return func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
-		t, err := s.Dialect.BeginBy(ctx, on, opts)
+		t, err := s.Dialect.BeginBy(ctx, begin, opts)
 		if err != nil {
 			return nil, err
 		}

@@ -96,7 +96,7 @@ type Transaction struct {
 func (d *Dialect) BeginOn(
 	ctx context.Context, pinned *sql.Conn, opts *sql.TxOptions,
 ) (*Transaction, error) {
-	t, err := d.BeginBy(ctx, pinned, opts)
+	t, err := d.BeginBy(ctx, pinned.BeginTx, opts)
 	if err != nil {
 		_ = pinned.Close()
 		return nil, err
@@ -105,14 +105,14 @@ func (d *Dialect) BeginOn(
 	return t, nil
 }
 
-// BeginBy is BeginOn for a transaction that the caller's library begins on a connection of its own.
-// It waits no longer than ctx does, because SQLite's BEGIN IMMEDIATE waits for the other writers.
+// BeginBy is BeginOn for what begins on a connection of the caller's library's. It waits no longer
+// than ctx does, because SQLite's BEGIN IMMEDIATE waits for the other writers.
 func (d *Dialect) BeginBy(
-	ctx context.Context, on Beginner, opts *sql.TxOptions,
+	ctx context.Context, begin Beginner, opts *sql.TxOptions,
 ) (*Transaction, error) {
 	within, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, cut)()
-	tx, err := d.BeginTx(within, on, opts)
+	tx, err := d.BeginTx(within, begin, opts)
 	if err != nil {
 		cut()
 		return nil, err
