@@ -241,8 +241,20 @@ func TestWhatCannotBePrintedIsAnError(t *testing.T) {
 	b.holds("k")
 	fence := []string{"fence", "--key", "k", "--owner", strings.Repeat("0f", 16), "--token", "5", "--dialect", "mysql"}
 	for _, args := range [][]string{
-		fence, {"show", "k"}, {"ls"}, {"ls", "-o", "json"}, {"migrate", "sql"}, {"doctor"}, {"version"}, {"watch"},
-		{"watch", "-o", "json"}, {"help"}, {}, {"run", "--help"}, {"help", "ls"}, {"completion", "bash"},
+		fence,
+		{"show", "k"},
+		{"ls"},
+		{"ls", "-o", "json"},
+		{"migrate", "sql"},
+		{"doctor"},
+		{"version"},
+		{"watch"},
+		{"watch", "-o", "json"},
+		{"help"},
+		{},
+		{"run", "--help"},
+		{"help", "ls"},
+		{"completion", "bash"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
