@@ -84,8 +84,7 @@ func (ls *Locks) DoTx(ctx context.Context, f func(ctx context.Context, tx *sql.T
 	}
 	var tx *sql.Tx
 	defer ls.fencedBy(nil) // also if f panics
-	s := &section{d: ls.k.tx.Dialect, begin: ls.k.tx.Begins(&tx), locks: ls}
-	s.terms.keeps = true
+	s := &section{d: ls.k.tx.Dialect, begin: ls.k.tx.Begins(&tx), locks: ls, terms: txTerms{keeps: true}}
 	s.f = func(ctx context.Context) error {
 		ls.fencedBy(tx)
 		return f(ctx, tx)
@@ -296,8 +295,10 @@ func (s *section) commit(ctx context.Context, tx lease.Transaction) error {
 			return s.ended(err)
 		}
 	}
-	if knows, ok := tx.(interface{ Over() error }); ok && knows.Over() != nil {
-		return s.ended(fmt.Errorf("rowlock: commit %q: %w", s.locks.Keys(), knows.Over()))
+	if knows, ok := tx.(interface{ Over() error }); ok {
+		if err := knows.Over(); err != nil {
+			return s.ended(fmt.Errorf("rowlock: commit %q: %w", s.locks.Keys(), err))
+		}
 	}
 	s.takeNext()
 	defer s.passOn(ctx) // also if a driver panics
@@ -308,8 +309,7 @@ func (s *section) commit(ctx context.Context, tx lease.Transaction) error {
 	if s.committed = err == nil; s.committed {
 		return nil
 	}
-	v := sqlstore.Judge(s.d, err)
-	if v.Class != sqlstore.Unknown {
+	if sqlstore.Judge(s.d, err).Class != sqlstore.Unknown {
 		return s.ended(s.failed("commit", err))
 	}
 	return fmt.Errorf("%w: the COMMIT of %q was not answered: %w; read whether it was done before you do it again",
