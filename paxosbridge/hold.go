@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -13,7 +14,7 @@ func (b *Bridge) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.
 	return split[lease.RenewRequest, lease.Renewed]{
 		func(r lease.RenewRequest) bool { return isAway(r.Token) },
 		halfTime(reqs, b.table.Renew), halfTime(reqs, b.renewAway),
-		renewError,
+		adapter.Unrenewed,
 	}.run(ctx, reqs)
 }
 
@@ -49,9 +50,9 @@ func (b *Bridge) renewAway(ctx context.Context, reqs []lease.RenewRequest) ([]le
 			return answers, err
 		},
 		itemByItem(func(r lease.RenewRequest) (lease.Renewed, error) {
-			return renewError(refusal(r)), refusal(r) // or lost, whatever the cluster would answer
+			return adapter.Unrenewed(refusal(r)), refusal(r) // or lost, whatever the cluster would answer
 		}),
-		renewError,
+		adapter.Unrenewed,
 	}.run(ctx, reqs)
 }
 
@@ -67,7 +68,7 @@ func (b *Bridge) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rel
 	answers, err := split[lease.Lease, lease.Released]{
 		func(l lease.Lease) bool { return isAway(l.Token) },
 		b.releaseAt(b.table), b.releaseAt(b.cluster),
-		releaseError,
+		adapter.Unreleased,
 	}.run(ctx, leases)
 	for i := range answers {
 		l := leases[i]
@@ -103,7 +104,7 @@ func (b *Bridge) releaseAt(at side) call[lease.Lease, lease.Released] {
 		return b.pending.handOver(ctx, at, l)
 	}
 	itself := func(l lease.Lease) lease.Lease { return l }
-	return moversFirst(b.pending, at.Release, itself, hand, releaseError)
+	return moversFirst(b.pending, at.Release, itself, hand, adapter.Unreleased)
 }
 
 // HandOver hands leases over in the store that granted them. A mover goes first, so that a key can

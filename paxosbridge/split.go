@@ -80,5 +80,3 @@ func itemByItem[Q, A any](f func(Q) (A, error)) call[Q, A] {
 }
 
 func acquireError(err error) lease.Acquired { return lease.Acquired{Err: err} }
-func renewError(err error) lease.Renewed    { return lease.Renewed{Err: err} }
-func releaseError(err error) lease.Released { return lease.Released{Err: err} }

@@ -141,7 +141,7 @@ func (s *Store) cleanOnce(m *member) bool {
 // reports whether all were answered.
 func (s *Store) releaseAt(ctx context.Context, m *member, leases []lease.Lease, bound time.Duration) (ok bool) {
 	run(ctx, s, round[lease.Released]{
-		what: "release", bound: bound, items: s.only(m, len(leases)), keys: keysOf(leases, ofLease), failed: unreleased,
+		what: "release", bound: bound, items: s.only(m, len(leases)), keys: keysOf(leases, ofLease), failed: adapter.Unreleased,
 		send: func(ctx context.Context, m *member) ([]lease.Released, error) { return m.release(ctx, leases) },
 		take: func(_ *member, answers []lease.Released) bool {
 			ok = true
@@ -170,14 +170,12 @@ func (m *member) release(ctx context.Context, leases []lease.Lease) ([]lease.Rel
 		return answers, nil
 	}
 	got, err := m.store.Release(ctx, adapter.Pick(leases, at))
-	failed := func(err error) lease.Released { return unreleased(m.named(err)) }
+	failed := func(err error) lease.Released { return adapter.Unreleased(m.named(err)) }
 	for i, a := range adapter.Each("release", got, err, len(at), failed) {
 		answers[at[i]] = a
 	}
 	return answers, nil
 }
-
-func unreleased(err error) lease.Released { return lease.Released{Err: err} }
 
 // released forgets a lease, and an owner only when no delayed statement can be granted any more.
 func (d *dirt) released(l lease.Lease) {

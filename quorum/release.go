@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/late"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -24,7 +25,7 @@ func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 		send: func(ctx context.Context, m *member) ([]lease.Released, error) {
 			return m.store.Release(ctx, leases)
 		},
-		failed: unreleased,
+		failed: adapter.Unreleased,
 		take: func(m *member, answers []lease.Released) bool {
 			enough := true
 			for i, a := range answers {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/late"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
@@ -29,7 +30,7 @@ func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 		send: func(ctx context.Context, m *member) ([]lease.Renewed, error) {
 			return m.store.Renew(ctx, reqs)
 		},
-		failed: func(err error) lease.Renewed { return lease.Renewed{Err: err} },
+		failed: adapter.Unrenewed,
 		take: func(_ *member, answers []lease.Renewed) bool {
 			enough := true
 			for i, a := range answers {

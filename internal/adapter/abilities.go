@@ -124,8 +124,7 @@ func (s *Store) Share(ctx context.Context, reqs []lease.AcquireRequest) []lease.
 // Downgrade makes each lease a reader group of one.
 func (s *Store) Downgrade(ctx context.Context, reqs []lease.RenewRequest) []lease.Renewed {
 	answers, err := s.sharer.Downgrade(ctx, reqs)
-	failed := func(err error) lease.Renewed { return lease.Renewed{Err: err} }
-	return Each("downgrade", answers, err, len(reqs), failed)
+	return Each("downgrade", answers, err, len(reqs), Unrenewed)
 }
 
 // Intend notes that a caller waits for keys exclusively. Timeout bounds it.

@@ -55,6 +55,10 @@ func Pick[A any](all []A, places []int) []A {
 	return out
 }
 
+// Unrenewed and Unreleased are the answers of a call that has failed.
+func Unrenewed(err error) lease.Renewed   { return lease.Renewed{Err: err} }
+func Unreleased(err error) lease.Released { return lease.Released{Err: err} }
+
 // acquired is Each for requests that may be granted. Beside an error an answer's other fields mean
 // nothing, so that none of them gets past here: a grant and an error never travel together.
 func acquired(what string, answers []lease.Acquired, err error, items int) []lease.Acquired {

@@ -139,15 +139,13 @@ type Renewer interface {
 // Renew extends each lease in the store.
 func Renew(ctx context.Context, store Renewer, reqs []lease.RenewRequest) []lease.Renewed {
 	answers, err := store.Renew(ctx, reqs)
-	failed := func(err error) lease.Renewed { return lease.Renewed{Err: err} }
-	return Each("renew", answers, err, len(reqs), failed)
+	return Each("renew", answers, err, len(reqs), Unrenewed)
 }
 
 // Release releases each lease.
 func (s *Store) Release(ctx context.Context, leases []lease.Lease) []lease.Released {
 	answers, err := s.store.Release(ctx, leases)
-	failed := func(err error) lease.Released { return lease.Released{Err: err} }
-	return Each("release", answers, err, len(leases), failed)
+	return Each("release", answers, err, len(leases), Unreleased)
 }
 
 // Inspect reads rows.

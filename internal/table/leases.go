@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -55,9 +56,8 @@ func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Rele
 	if !slices.ContainsFunc(leases, shared) {
 		return s.release(ctx, leases)
 	}
-	failed := func(err error) lease.Released { return lease.Released{Err: err} }
 	own := func(l []lease.Lease) ([]lease.Released, error) { return s.release(ctx, l) }
-	return splitShared(leases, shared, failed, own, func(l []lease.Lease) ([]lease.Released, error) {
+	return splitShared(leases, shared, adapter.Unreleased, own, func(l []lease.Lease) ([]lease.Released, error) {
 		out := s.releaseMembers(ctx, l)
 		return out, only(out, func(r lease.Released) error { return r.Err })
 	})
@@ -107,9 +107,8 @@ func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.R
 	if !slices.ContainsFunc(reqs, shared) {
 		return s.renew(ctx, reqs)
 	}
-	failed := func(err error) lease.Renewed { return lease.Renewed{Err: err} }
 	own := func(r []lease.RenewRequest) ([]lease.Renewed, error) { return s.renew(ctx, r) }
-	return splitShared(reqs, shared, failed, own, func(r []lease.RenewRequest) ([]lease.Renewed, error) {
+	return splitShared(reqs, shared, adapter.Unrenewed, own, func(r []lease.RenewRequest) ([]lease.Renewed, error) {
 		out := s.renewMembers(ctx, r)
 		return out, only(out, func(r lease.Renewed) error { return r.Err })
 	})
