@@ -57,6 +57,14 @@ func passes(err error) bool {
 	return errors.Is(err, lease.ErrBusy) && !errors.Is(err, lease.ErrUnknown)
 }
 
+// patient calls f again while the database cannot do it for the moment. Writers of SQLite poll,
+// and one of them can find another at each of its polls for as long as busy_timeout lasts.
+func (r *rig) patient(f func() error) (err error) {
+	for err = f(); passes(err) && r.ctx.Err() == nil; err = f() {
+	}
+	return err
+}
+
 // requests are for a new owner each.
 func requests(keys ...string) []lease.AcquireRequest {
 	reqs := make([]lease.AcquireRequest, len(keys))

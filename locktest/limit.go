@@ -50,10 +50,15 @@ func (r *rig) limit(slots int) lease.Limit {
 func (r *rig) resize(slots int) lease.Limit {
 	r.Helper()
 	l := lease.Limit{Name: "limit", Slots: slots}
-	if err := r.limiter(r.there()).Resize(r.ctx, l); err != nil {
-		r.Fatalf("resize to %d: %v", slots, err)
-	}
+	r.resizeBy(r.limiter(r.there()), l)
 	return l
+}
+
+func (r *rig) resizeBy(by lease.Limiter, l lease.Limit) {
+	r.Helper()
+	if err := r.patient(func() error { return by.Resize(r.ctx, l) }); err != nil {
+		r.Errorf("resize to %d: %v", l.Slots, err)
+	}
 }
 
 // slots are requests for all slots of a limit.
@@ -313,9 +318,7 @@ func limitRace(r *rig) {
 // change changes the limit. An odd number of changes says that one is under way.
 func (r *rig) change(l lease.Limiter, name string, slots int, limit, changes *atomic.Int64) {
 	changes.Add(1)
-	if err := l.Resize(r.ctx, lease.Limit{Name: name, Slots: slots}); err != nil {
-		r.Errorf("resize to %d: %v", slots, err)
-	}
+	r.resizeBy(l, lease.Limit{Name: name, Slots: slots})
 	limit.Store(int64(slots))
 	changes.Add(1)
 }

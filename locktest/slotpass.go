@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 
@@ -55,12 +56,13 @@ func (r *rig) granted(l lease.Limit, n int) (got []lease.SlotHandOver) {
 // passOn hands a slot over and returns what is the next holder's.
 func (r *rig) passOn(l lease.Limit, h lease.SlotHandOver) (next lease.SlotHandOver, ok bool) {
 	r.Helper()
-	a, err := sole(r.slotPasser().PassSlots(r.ctx, l.Name, []lease.SlotHandOver{h}))
-	if err == nil {
-		err = a.Err
-	}
+	var a lease.Acquired
+	err := r.patient(func() (err error) {
+		a, err = sole(r.slotPasser().PassSlots(r.ctx, l.Name, []lease.SlotHandOver{h}))
+		return cmp.Or(err, a.Err)
+	})
 	if err != nil {
-		r.Fatalf("hand over %q: %v", h.From.Key, err)
+		r.Errorf("hand over %q: %v", h.From.Key, err)
 	}
 	next.From = lease.Lease{Key: h.To.Key, Owner: h.To.Owner, Token: a.Token}
 	next.To, next.Generation = request(h.To.Key, lease.NewOwner()), a.Generation
