@@ -32,7 +32,7 @@ func allRace(r *rig) {
 				return // it has failed the test
 			}
 			transfer(balance[:], set, int64(rng.IntN(fortune)))
-			r.giveBackAll(both[clerk%2], reqs, answers)
+			r.giveBack(both[clerk%2], grantedOf(reqs, answers))
 		}
 	})
 	sum := int64(0)
@@ -97,22 +97,6 @@ func (r *rig) untilAll(s lease.Store, set []int) ([]lease.AcquireRequest, []leas
 	return nil, nil
 }
 
-func (r *rig) giveBackAll(s lease.Store, reqs []lease.AcquireRequest, answers []lease.Acquired) {
-	leases := make([]lease.Lease, len(reqs))
-	for i, q := range reqs {
-		leases[i] = lease.Lease{Key: q.Key, Owner: q.Owner, Token: answers[i].Token}
-	}
-	released, err := s.Release(r.ctx, leases)
-	if err != nil {
-		r.Errorf("release all: %v", err)
-	}
-	for i, a := range released {
-		if a.Gone || a.Err != nil {
-			r.Errorf("release of %q, acquired with others: %+v", leases[i].Key, a)
-		}
-	}
-}
-
 // allBeside has three owners take and release single keys of a large set, the last in key order.
 // Each change may fall between the moment at which the set is seen to be free and the moment at
 // which its last key is taken.
@@ -155,7 +139,7 @@ func (r *rig) oneSet(keys []string, granted, refused *atomic.Int64) {
 		r.Errorf("%s: %+v", wrong, answers)
 	case ok:
 		granted.Add(1)
-		r.giveBackAll(r.here, reqs, answers)
+		r.giveBack(r.here, grantedOf(reqs, answers))
 	default:
 		refused.Add(1)
 	}
