@@ -16,9 +16,18 @@ type skew struct {
 	store          time.Duration
 	sent, received time.Time
 
-	noticed time.Time // when the store's clock was last seen ahead
+	steps []step // the latest
+}
+
+// step is by how much the store's clock was seen to have run ahead, and when that was noticed.
+type step struct {
+	noticed time.Time
 	ahead   time.Duration
 }
+
+// mostSteps are more than a request can miss. A clock that runs a little faster than ours makes a
+// small step with a reading that comes some seconds after the last one, and not with a sooner one.
+const mostSteps = 64
 
 // read takes the next reading. It returns by how much the store's clock has certainly run ahead
 // since the last one: by more than the longest time that can have passed between the two, from the
@@ -36,17 +45,17 @@ func (s *skew) read(store time.Duration, sent, received time.Time) (ahead time.D
 	}
 	s.store, s.sent, s.received = store, sent, received
 	if ahead > 0 {
-		s.noticed, s.ahead = received, ahead
+		s.steps = append(s.steps[max(0, len(s.steps)-mostSteps+1):], step{received, ahead})
 	}
 	return ahead
 }
 
 // since returns by how much the store's clock is known to have run ahead since a request was sent.
-func (s *skew) since(sent time.Time) time.Duration {
-	if sent.Before(s.noticed) {
-		return s.ahead
+func (s *skew) since(sent time.Time) (ahead time.Duration) {
+	for i := len(s.steps) - 1; i >= 0 && sent.Before(s.steps[i].noticed); i-- {
+		ahead += s.steps[i].ahead
 	}
-	return 0
+	return ahead
 }
 
 // adjust reads the store's clock in a renewal's answers. If it ran ahead, the store's expiry of
