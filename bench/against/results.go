@@ -200,7 +200,7 @@ func (p *page) reaped(all []*result) {
 			continue
 		}
 		p.Say("## The reaper at work")
-		p.Say("%[1]s: the reaper removed %[3]s of %[2]s dead rows in %[4].1f s. %[5]d callers locked keys of their own "+
+		p.Say("%[1]s: the reaper removed %[3]s of %[2]s dead rows in %.1[4]f s. %[5]d callers locked keys of their own "+
 			"meanwhile, alternating with the reaper at rest.", paper.Title(r.kind.Name), paper.Grouped(d.rows), paper.Grouped(d.removed), d.took.Seconds(), reapingBeside)
 		p.Table("p99 ms, reaper at rest|p99 ms, reaper at work|ratio [95 %]", [][]string{{spread(d.quiet), spread(d.busy), interval(&d.ratio)}})
 	}

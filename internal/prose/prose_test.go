@@ -167,6 +167,22 @@ var roles = regexp.MustCompile(`(?i)\b(nobody|somebody|whoever|everybody|anybody
 // code are parts of a Markdown line that are no prose.
 var code = regexp.MustCompile("`[^`]*`")
 
+// misprinted is what fmt prints for a verb that its values do not fit. go vet passes over some of
+// them, as %[1].1f, and a page that a program writes is read by no compiler.
+var misprinted = regexp.MustCompile(`%![a-zA-Z(]`)
+
+func TestNoPageHasAMisprint(t *testing.T) {
+	for _, extension := range []string{".md", ".svg"} {
+		for _, file := range files(t, extension) {
+			for n, line := range lines(t, file) {
+				if misprint := misprinted.FindString(code.ReplaceAllString(line, "")); misprint != "" {
+					t.Errorf("%s:%d has the misprint %q: mend the program that writes it", file, n+1, misprint)
+				}
+			}
+		}
+	}
+}
+
 func TestMarkdownIsWithinItsColumns(t *testing.T) {
 	for _, file := range files(t, ".md") {
 		if slices.ContainsFunc(unclean, func(u string) bool { return file == u || strings.HasPrefix(file, u+"/") }) {
