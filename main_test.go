@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/rowlockdb/rowlock/internal/race/bubbles"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { bubbles.Main(m) }
 
 // Times returns the TTL, the margin and the renewal interval of one call with opts, on a Client
 // configured with cfg.

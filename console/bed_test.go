@@ -14,14 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/console"
+	"github.com/rowlockdb/rowlock/internal/race/bubbles"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { bubbles.Main(m) }
 
 // bed is a console on a database, with a client that holds locks.
 type bed struct {

@@ -3,7 +3,7 @@ package election_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/rowlockdb/rowlock/internal/race/bubbles"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { bubbles.Main(m) }

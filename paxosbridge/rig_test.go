@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/memcluster"
+	"github.com/rowlockdb/rowlock/internal/race/bubbles"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
 	"github.com/rowlockdb/rowlock/paxosbridge"
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { bubbles.Main(m) }
 
 // table is a memstore with what a bridge needs besides. Memory has no transactions, so a fence only
 // reads.

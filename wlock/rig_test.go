@@ -4,13 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/rowlockdb/rowlock/internal/race/bubbles"
 	"github.com/rowlockdb/rowlock/wlock"
 	"github.com/rowlockdb/rowlock/wlock/internal/wlocktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { bubbles.Main(m) }
 
 const cluster = "default_key"
 
