@@ -153,7 +153,8 @@ func (b *browser) focuses(selector string) {
 
 func quoteJS(text string) string { return "`" + strings.ReplaceAll(text, `\`, `\\`) + "`" }
 
-// is fails the test unless an expression is true in the page.
+// is fails the test unless an expression is true in the page, whose scripts are at rest: a page is
+// shown before its scripts have run, on a busy machine long before.
 func (b *browser) is(expression string) {
 	b.Helper()
 	var is bool

@@ -25,17 +25,17 @@ func TestForcedReleaseInABrowserDeposesAProcess(t *testing.T) {
 		w := b.opens("--write").browses()
 		w.shows(key)
 		w.shows("nightly import")
-		w.is(`!location.search`)
+		w.becomes(`!location.search`)
 		w.showsTheTable()
 		b.holdsSome(w)
 		w.does(chromedp.Click(`//a[contains(., "stuck")]`, chromedp.BySearch),
 			chromedp.WaitVisible("#release"))
-		w.is(`document.querySelector("#release button").disabled`)
+		w.becomes(`document.querySelector("#release button").disabled`)
 		w.does(chromedp.SendKeys("#confirm", "stuck"))
 		w.is(`document.querySelector("#release button").disabled`)
 		w.does(chromedp.SendKeys("#confirm", key[len("stuck"):]),
 			chromedp.SendKeys("#reason", "the import hangs"))
-		w.is(`!document.querySelector("#release button").disabled`)
+		w.becomes(`!document.querySelector("#release button").disabled`)
 		w.does(chromedp.Click("#release button"), chromedp.WaitVisible(".done"))
 		w.shows("the import hangs")
 		select {
@@ -98,12 +98,12 @@ func (b *bed) holdsSome(w *browser) {
 		b.Fatal(err)
 	}
 	w.shows("seen live")
-	w.is(`document.activeElement.closest("#live") !== null`)
-	w.is(`document.getElementById("status").textContent === "Live"`)
+	w.becomes(`document.activeElement.closest("#live") !== null`)
+	w.becomes(`document.getElementById("status").textContent === "Live"`)
 	if err := l.Unlock(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	w.becomes(`!document.body.innerText.includes("seen live")`)
-	w.is(`document.activeElement.closest("#live") !== null`)
-	w.is(`document.querySelector("progress").value > 0`)
+	w.becomes(`document.activeElement.closest("#live") !== null`)
+	w.becomes(`document.querySelector("progress").value > 0`)
 }
