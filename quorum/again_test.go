@@ -141,3 +141,21 @@ func TestALateVoteIsThatOfTheLatestBid(t *testing.T) {
 		q.alone(mine, a)
 	})
 }
+
+// Of the members that answer first, one may have granted another token than the majority whose lease
+// was told: the rest of that majority is waited for.
+func TestAnOwnerThatAsksAgainIsToldOfTheSameLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, mine, late, slow := newTrio(t), lease.NewOwner(), make(chan struct{}), make(chan struct{})
+		q.members[0].later = late
+		first := q.ask(mine)
+		close(late) // it grants the next token, which is not the lease's
+		synctest.Wait()
+		q.members[2].later = slow
+		time.AfterFunc(time.Second, func() { close(slow) })
+		if again := q.ask(mine); !again.Granted || again.Token != first.Token {
+			t.Errorf("told of %+v, and then of %+v", first, again)
+		}
+		q.alone(mine, first)
+	})
+}

@@ -115,20 +115,26 @@ func (b *bid) choose(need int, ahead lease.Token) bool {
 	if b.are(yes) < need {
 		return false
 	}
-	most := lease.Token(0)
-	for i := range b.votes {
-		v := &b.votes[i]
-		if v.kind != yes {
-			continue
-		}
-		if b.at(v.token) >= need && v.token > ahead {
-			b.token = v.token
-			return true
-		}
-		most = max(most, v.token)
+	if b.token = b.agreed(need); b.token > ahead {
+		return true
 	}
-	b.token = max(most, ahead+1)
+	b.token = ahead + 1
+	for i := range b.votes {
+		if v := &b.votes[i]; v.kind == yes {
+			b.token = max(b.token, v.token)
+		}
+	}
 	return true
+}
+
+// agreed is the token that a majority has granted, or 0.
+func (b *bid) agreed(need int) lease.Token {
+	for i := range b.votes {
+		if token := b.votes[i].token; b.at(token) >= need {
+			return token
+		}
+	}
+	return 0
 }
 
 // at is how many members have granted the token. One that is being raised may have it no more.
