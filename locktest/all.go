@@ -41,14 +41,7 @@ func canAll(s lease.Store) bool {
 	return !errors.Is(err, lease.ErrUnsupported)
 }
 
-func (r *rig) allAcquirer(s lease.Store) lease.AllAcquirer {
-	r.Helper()
-	a, ok := adapter.As[lease.AllAcquirer](s)
-	if !ok {
-		r.Skip(noAll)
-	}
-	return a
-}
+func (r *rig) allAcquirer(s lease.Store) lease.AllAcquirer { return able[lease.AllAcquirer](r, s) }
 
 const noAll = "the store does not acquire several keys at once"
 

@@ -45,14 +45,7 @@ func canAny(s lease.Store) bool {
 
 const noAny = "the store does not acquire any of several keys"
 
-func (r *rig) anyAcquirer(s lease.Store) lease.AnyAcquirer {
-	r.Helper()
-	a, ok := adapter.As[lease.AnyAcquirer](s)
-	if !ok {
-		r.Skip(noAny)
-	}
-	return a
-}
+func (r *rig) anyAcquirer(s lease.Store) lease.AnyAcquirer { return able[lease.AnyAcquirer](r, s) }
 
 // some asks for n of the keys, and returns the leases that were granted: n or none.
 func (r *rig) some(reqs []lease.AcquireRequest, n int) (leases []lease.Lease, answers []lease.Acquired) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -19,10 +18,7 @@ var fenceProperties = []property{
 
 func (r *rig) fencer() lease.Fencer {
 	r.Helper()
-	f, ok := adapter.As[lease.Fencer](r.here)
-	if !ok {
-		r.Skip("the store is not a lease.Fencer")
-	}
+	f := able[lease.Fencer](r, r.here)
 	if r.h.Begin == nil {
 		r.Skip("Harness.Begin is nil")
 	}

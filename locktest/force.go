@@ -26,14 +26,7 @@ var forceProperties = []property{
 	{"a forced release without operator, reason or ID is refused", forceRefused},
 }
 
-func (r *rig) forcer() lease.ForceReleaser {
-	r.Helper()
-	s, ok := adapter.As[lease.ForceReleaser](r.here)
-	if !ok {
-		r.Skip("the store is not a lease.ForceReleaser")
-	}
-	return s
-}
+func (r *rig) forcer() lease.ForceReleaser { return able[lease.ForceReleaser](r, r.here) }
 
 func forceRequest(key string) lease.ForceRequest {
 	return lease.ForceRequest{Key: key, By: "ops/1/locktest", Reason: "as a test", ID: lease.NewOwner()}

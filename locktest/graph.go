@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -43,10 +42,7 @@ func (r *rig) graph() (here, there chains) {
 
 func (r *rig) graphAt(s lease.Store) chains {
 	r.Helper()
-	at, ok := adapter.As[lease.Graph](s)
-	if !ok {
-		r.Skip("the store is not a lease.Graph")
-	}
+	at := able[lease.Graph](r, s)
 	return chains{r, at, lease.Party{Identity: "test"}}
 }
 

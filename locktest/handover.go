@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -21,14 +20,7 @@ var handOverProperties = []property{
 	{"64 hand-overs of one lease grant once", handOverRace},
 }
 
-func (r *rig) passer() lease.Passer {
-	r.Helper()
-	p, ok := adapter.As[lease.Passer](r.here)
-	if !ok {
-		r.Skip("the store hands nothing over")
-	}
-	return p
-}
+func (r *rig) passer() lease.Passer { return able[lease.Passer](r, r.here) }
 
 // handOver gives l to a new owner, or reports that it was not granted.
 func (r *rig) handOver(l lease.Lease, to lease.Owner) (lease.Lease, bool) {

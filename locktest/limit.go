@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -28,14 +27,7 @@ var limitProperties = []property{
 	{"no more slots are held than the limit says, however many ask while it changes", limitRace},
 }
 
-func (r *rig) limiter(s lease.Store) lease.Limiter {
-	r.Helper()
-	l, ok := adapter.As[lease.Limiter](s)
-	if !ok {
-		r.Skip("the store is not a lease.Limiter")
-	}
-	return l
-}
+func (r *rig) limiter(s lease.Store) lease.Limiter { return able[lease.Limiter](r, s) }
 
 // limit makes a limit that there is not yet.
 func (r *rig) limit(slots int) lease.Limit {

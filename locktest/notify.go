@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -61,14 +60,7 @@ func (r *rig) listen(s lease.Store, label string) *ear {
 	return e
 }
 
-func (r *rig) notifier(s lease.Store) lease.Notifier {
-	r.Helper()
-	n, ok := adapter.As[lease.Notifier](s)
-	if !ok {
-		r.Skip("the store is not a lease.Notifier")
-	}
-	return n
-}
+func (r *rig) notifier(s lease.Store) lease.Notifier { return able[lease.Notifier](r, s) }
 
 func (e *ear) hear(key string) {
 	e.mu.Lock()

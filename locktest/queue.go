@@ -1,7 +1,6 @@
 package locktest
 
 import (
-	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -19,14 +18,7 @@ var queueProperties = []property{
 	{"a ticket of nobody, of no key or of no priority is refused", badTickets},
 }
 
-func (r *rig) queue() lease.Queue {
-	r.Helper()
-	q, ok := adapter.As[lease.Queue](r.here)
-	if !ok {
-		r.Skip("the store is not a lease.Queue")
-	}
-	return q
-}
+func (r *rig) queue() lease.Queue { return able[lease.Queue](r, r.here) }
 
 // ticket is a new waiter's, of priority 5.
 func ticket(key string) lease.Ticket {

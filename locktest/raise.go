@@ -3,7 +3,6 @@ package locktest
 import (
 	"errors"
 
-	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -21,10 +20,7 @@ var raiseProperties = []property{
 // raise raises the leases, each to its own token, in one batch.
 func (r *rig) raise(reqs ...lease.RaiseRequest) []lease.Raised {
 	r.Helper()
-	s, ok := adapter.As[lease.Raiser](r.here)
-	if !ok {
-		r.Skip("the store is not a lease.Raiser")
-	}
+	s := able[lease.Raiser](r, r.here)
 	answers, err := s.Raise(r.ctx, reqs)
 	if len(answers) != len(reqs) {
 		r.Fatalf("raise: %d answers to %d requests, %v", len(answers), len(reqs), err)

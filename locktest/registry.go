@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -32,10 +31,7 @@ func (r *rig) waiters() (here, there waiter) {
 
 func (r *rig) waiterAt(s lease.Store) waiter {
 	r.Helper()
-	at, ok := adapter.As[lease.Registry](s)
-	if !ok {
-		r.Skip("the store is not a lease.Registry")
-	}
+	at := able[lease.Registry](r, s)
 	return waiter{r, at, lease.NewOwner()}
 }
 

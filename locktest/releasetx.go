@@ -3,7 +3,6 @@ package locktest
 import (
 	"errors"
 
-	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -17,10 +16,7 @@ var releaseTxProperties = []property{
 
 func (r *rig) txReleaser() lease.TxReleaser {
 	r.Helper()
-	s, ok := adapter.As[lease.TxReleaser](r.here)
-	if !ok {
-		r.Skip("the store is not a lease.TxReleaser")
-	}
+	s := able[lease.TxReleaser](r, r.here)
 	if r.h.Begin == nil {
 		r.Skip("Harness.Begin is nil")
 	}

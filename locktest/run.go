@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -29,28 +30,20 @@ func has[A any](s lease.Store) bool {
 	return ok
 }
 
-// canRecord also looks beneath the store, as a client does.
-func canRecord(s lease.Store) bool {
-	_, ok := adapter.As[lease.Graph](s)
+// reaches also looks beneath the store, as a client does.
+func reaches[A any](s lease.Store) bool {
+	_, ok := adapter.As[A](s)
 	return ok
 }
 
-// canShare also looks beneath the store, as a client does.
-func canShare(s lease.Store) bool {
-	_, ok := adapter.As[lease.Sharer](s)
-	return ok
-}
-
-// canForce also looks beneath the store, as a client does.
-func canForce(s lease.Store) bool {
-	_, ok := adapter.As[lease.ForceReleaser](s)
-	return ok
-}
-
-// canTrace also looks beneath the store, as a client does.
-func canTrace(s lease.Store) bool {
-	_, ok := adapter.As[lease.Tracer](s)
-	return ok
+// able is the store, or what is beneath it, as one that can do it. It skips the test without one.
+func able[A any](r *rig, s lease.Store) A {
+	r.Helper()
+	a, ok := adapter.As[A](s)
+	if !ok {
+		r.Skipf("the store is not a %v", reflect.TypeFor[A]())
+	}
+	return a
 }
 
 func topics() []topic {
@@ -76,7 +69,7 @@ func topics() []topic {
 		},
 		{
 			"shared", slices.Concat(sharedProperties, sharedBatchProperties, sharedRaceProperties),
-			canShare, "the store is not a lease.Sharer",
+			reaches[lease.Sharer], "the store is not a lease.Sharer",
 		},
 		{
 			"renewing fence", fenceRenewProperties,
@@ -89,9 +82,9 @@ func topics() []topic {
 		{"raise", raiseProperties, has[lease.Raiser], "the store is not a lease.Raiser"},
 		{
 			"force release", forceProperties,
-			canForce, "the store is not a lease.ForceReleaser",
+			reaches[lease.ForceReleaser], "the store is not a lease.ForceReleaser",
 		},
-		{"trace", traceProperties, canTrace, "the store is not a lease.Tracer"},
+		{"trace", traceProperties, reaches[lease.Tracer], "the store is not a lease.Tracer"},
 		{"hand over", handOverProperties, has[lease.Passer], "the store is not a lease.Passer"},
 		{"acquire all", togetherProperties, canAll, noAll},
 		{"acquire any", anyProperties, canAny, noAny},
@@ -109,7 +102,7 @@ func topics() []topic {
 		}, "the store is neither a lease.Registry nor a lease.Notifier"},
 		{
 			"graph", slices.Concat(graphProperties, graphWideProperties),
-			canRecord, "the store is not a lease.Graph",
+			reaches[lease.Graph], "the store is not a lease.Graph",
 		},
 	}
 }

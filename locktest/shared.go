@@ -33,10 +33,7 @@ var sharedProperties = []property{
 
 func (r *rig) sharer() lease.Sharer {
 	r.Helper()
-	s, ok := adapter.As[lease.Sharer](r.here)
-	if !ok {
-		r.Skip("the store is not a lease.Sharer")
-	}
+	s := able[lease.Sharer](r, r.here)
 	if r.h.ExpireMember == nil || r.h.AgeIntents == nil {
 		r.Skip("Harness.ExpireMember or AgeIntents is nil")
 	}

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -19,14 +18,7 @@ var slotPassProperties = []property{
 	{"no slot is handed over that a resize before has ruled out, however many are at once", slotPassRace},
 }
 
-func (r *rig) slotPasser() lease.SlotPasser {
-	r.Helper()
-	p, ok := adapter.As[lease.SlotPasser](r.here)
-	if !ok {
-		r.Skip("the store is not a lease.SlotPasser")
-	}
-	return p
-}
+func (r *rig) slotPasser() lease.SlotPasser { return able[lease.SlotPasser](r, r.here) }
 
 // granted takes n slots, and returns them with the generation of each.
 func (r *rig) granted(l lease.Limit, n int) (got []lease.SlotHandOver) {

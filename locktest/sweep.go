@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -16,19 +15,9 @@ var sweepProperties = []property{
 	{"a sweep stops when its context ends and says how far it came", sweepStops},
 }
 
-func (r *rig) canSweep() bool {
-	_, ok := adapter.As[lease.Sweeper](r.here)
-	return ok
-}
+func (r *rig) canSweep() bool { return reaches[lease.Sweeper](r.here) }
 
-func (r *rig) sweeper() lease.Sweeper {
-	r.Helper()
-	s, ok := adapter.As[lease.Sweeper](r.here)
-	if !ok {
-		r.Skip("the store is not a lease.Sweeper")
-	}
-	return s
-}
+func (r *rig) sweeper() lease.Sweeper { return able[lease.Sweeper](r, r.here) }
 
 func (r *rig) sweep(opts lease.SweepOptions) int64 {
 	r.Helper()

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -21,14 +20,7 @@ var traceProperties = []property{
 	{"a sweep of the trace goes on until nothing is old", traceBatches},
 }
 
-func (r *rig) tracer() lease.Tracer {
-	r.Helper()
-	s, ok := adapter.As[lease.Tracer](r.here)
-	if !ok {
-		r.Skip("the store is not a lease.Tracer")
-	}
-	return s
-}
+func (r *rig) tracer() lease.Tracer { return able[lease.Tracer](r, r.here) }
 
 func (r *rig) write(events ...lease.TraceEvent) {
 	r.Helper()

@@ -25,10 +25,6 @@ type step struct {
 	ahead   time.Duration
 }
 
-// mostSteps are more than a request can miss. A clock that runs a little faster than ours makes a
-// small step with a reading that comes some seconds after the last one, and not with a sooner one.
-const mostSteps = 64
-
 // read takes the next reading. It returns by how much the store's clock has certainly run ahead
 // since the last one: by more than the longest time that can have passed between the two, from the
 // first request's sending to the second's reply.
@@ -45,7 +41,7 @@ func (s *skew) read(store time.Duration, sent, received time.Time) (ahead time.D
 	}
 	s.store, s.sent, s.received = store, sent, received
 	if ahead > 0 {
-		s.steps = append(s.steps[max(0, len(s.steps)-mostSteps+1):], step{received, ahead})
+		s.steps = append(s.steps[max(0, len(s.steps)-63):], step{received, ahead}) // no request misses so many
 	}
 	return ahead
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"hash/maphash"
 	"sync"
 
@@ -54,10 +55,7 @@ func (x *expected) put(key string, token lease.Token) {
 
 // last is the token of the last grant, negative if it is not to be expected, or 0.
 func (x *expected) last(at uint64) lease.Token {
-	if token := x.now[at]; token != 0 {
-		return token
-	}
-	return x.then[at]
+	return cmp.Or(x.now[at], x.then[at])
 }
 
 // tell adds to the acquires of a batch what their rows probably are.

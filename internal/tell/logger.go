@@ -1,6 +1,7 @@
 package tell
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -37,10 +38,7 @@ func Of(l *slog.Logger) *Queue {
 // With returns the queue of a Logger of Logger, for hooks too: what the log has said when a hook is
 // called, it says in that order. It is a new one if l discards all.
 func With(l *slog.Logger) *Queue {
-	if q := Of(l); q != nil {
-		return q
-	}
-	return new(Queue)
+	return cmp.Or(Of(l), new(Queue))
 }
 
 // handler leaves everything to the queue.
