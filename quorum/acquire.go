@@ -154,13 +154,9 @@ func (s *Store) ballots(bids []*bid) (ballots [][]*bid, items []int) {
 // one. Of a lease that its owner may have been told, the majority is one that agrees: a repeated
 // request must find its lease as it is.
 func (s *Store) decided(b *bid) bool {
-	y := b.are(yes)
-	return y >= s.need && (b.flying == 0 || !s.told(b) || b.agreed(s.need) > 0) || y+b.flying < s.need
-}
-
-func (s *Store) told(b *bid) bool {
-	before := s.late[attempt{b.Key, b.Owner}]
-	return before != nil && before.state == granted || s.ahead[b.Key].Owner == b.Owner
+	y, before := b.are(yes), s.late[attempt{b.Key, b.Owner}]
+	told := before != nil && before.state == granted || s.ahead[b.Key].Owner == b.Owner
+	return y >= s.need && (b.flying == 0 || !told || b.agreed(s.need) > 0) || y+b.flying < s.need
 }
 
 func requests(bids []*bid) []lease.AcquireRequest {

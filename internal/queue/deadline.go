@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -61,8 +62,5 @@ func (v valued) Err() error {
 // Value asks the shared context first. It has no values but those by which package context finds
 // itself.
 func (v valued) Value(key any) any {
-	if own := v.Context.Value(key); own != nil {
-		return own
-	}
-	return v.values.Value(key)
+	return cmp.Or(v.Context.Value(key), v.values.Value(key))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -121,12 +122,9 @@ func (b *body) unfenced(tx transaction, s section) ast.Node {
 // passedBefore looks at the source instead of the paths, so that a fence which only some paths have
 // is taken for a decision.
 func (b *body) passedBefore(tx transaction, write ast.Node) bool {
-	for _, m := range b.mentions(b.block, tx) {
-		if m.kind == passed && m.at.Pos() < write.Pos() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.mentions(b.block, tx), func(m mention) bool {
+		return m.kind == passed && m.at.Pos() < write.Pos()
+	})
 }
 
 func (b *body) isReached(tx transaction, s section, write ast.Node) bool {

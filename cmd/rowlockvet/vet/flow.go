@@ -191,10 +191,8 @@ func assigns(info *types.Info, n ast.Node, v *types.Var) bool {
 	if !ok || v == nil {
 		return false
 	}
-	for _, e := range assign.Lhs {
-		if id, ok := ast.Unparen(e).(*ast.Ident); ok && info.ObjectOf(id) == v {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(assign.Lhs, func(e ast.Expr) bool {
+		id, ok := ast.Unparen(e).(*ast.Ident)
+		return ok && info.ObjectOf(id) == v
+	})
 }

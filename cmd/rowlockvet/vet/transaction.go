@@ -3,6 +3,7 @@ package vet
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -12,12 +13,7 @@ var libraries = []string{
 }
 
 func ofLibrary(path string) bool {
-	for _, l := range libraries {
-		if path == l || strings.HasPrefix(path, l+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(libraries, func(l string) bool { return path == l || strings.HasPrefix(path, l+"/") })
 }
 
 // isTransaction reports whether t is what a library's Begin returns. gorm has one type for pools

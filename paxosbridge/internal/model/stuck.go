@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // level is what a worker has seen at one depth: for each state, where its steps lead, and whether
 // one grants a client the key.
 type level struct {
@@ -63,10 +65,5 @@ func (x *exploration) spread(free [][]bool) (more bool) {
 }
 
 func anyFree(free [][]bool, ids []uint32) bool {
-	for _, id := range ids {
-		if free[id&shardMask][id>>shardBits] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ids, func(id uint32) bool { return free[id&shardMask][id>>shardBits] })
 }
