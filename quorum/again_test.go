@@ -142,8 +142,8 @@ func TestALateVoteIsThatOfTheLatestBid(t *testing.T) {
 	})
 }
 
-// Of the members that answer first, one may have granted another token than the majority whose lease
-// was told: the rest of that majority is waited for.
+// Of the members that answer first, one may have granted another token than the majority whose
+// lease was told: the rest of that majority is waited for.
 func TestAnOwnerThatAsksAgainIsToldOfTheSameLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, mine, late, slow := newTrio(t), lease.NewOwner(), make(chan struct{}), make(chan struct{})

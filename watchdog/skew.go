@@ -16,7 +16,7 @@ type skew struct {
 	store          time.Duration
 	sent, received time.Time
 
-	steps []step // the latest
+	steps []step // the latest 64, which are more than a request misses
 }
 
 // step is by how much the store's clock was seen to have run ahead, and when that was noticed.
@@ -41,7 +41,7 @@ func (s *skew) read(store time.Duration, sent, received time.Time) (ahead time.D
 	}
 	s.store, s.sent, s.received = store, sent, received
 	if ahead > 0 {
-		s.steps = append(s.steps[max(0, len(s.steps)-63):], step{received, ahead}) // no request misses so many
+		s.steps = append(s.steps[max(0, len(s.steps)-63):], step{received, ahead})
 	}
 	return ahead
 }
