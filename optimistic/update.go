@@ -22,15 +22,16 @@ import (
 // deadlock or a lock timeout is lease.ErrBusy. ext is a pool, a transaction or a connection, known
 // by the method Conn, Rollback or Raw: one without them is refused with lease.ErrConfig.
 //
-// It is one statement, and one more to read what was in the way; through a pool of MySQL or MariaDB
-// a COMMIT too, because the application may have left the session without autocommit or with a
-// transaction, in which the update would be lost. The version always changes, so that drivers that
-// count changed rows and those that count matched rows agree. In a transaction the update counts
-// when that commits; after any error roll it back. Without one, an error that comes when the
-// statement may have reached the database, as of a lost connection or a ctx that ended, is
-// lease.ErrUnknown: the row may have been changed. Read it again; Retry does not try again. If a
-// replica hangs, the change can be read and still be lost in a failover, until a later update has
-// succeeded.
+// It is one statement, and one more to read what was in the way. Through a pool a ROLLBACK comes
+// before it, because the application may have left a transaction open, in which the update would
+// be lost (pgx discards such a connection). On MySQL and MariaDB a COMMIT or another ROLLBACK
+// follows, because the session may be without autocommit. The version always changes, so that
+// drivers that count changed rows and those that count matched rows agree. In a transaction the
+// update counts when that commits; after any error roll it back. Without one, an error that comes
+// when the statement may have reached the database, as of a lost connection or a ctx that ended,
+// is lease.ErrUnknown: the row may have been changed. Read it again; Retry does not try again. If
+// a replica hangs, the change can be read and still be lost in a failover, until a later update
+// has succeeded.
 func (t *Table[T]) Update(ctx context.Context, ext Ext, row *T) error {
 	if isnil.Value(ext) || row == nil {
 		return fmt.Errorf("%w: update %s: needs a database or transaction, and a row", lease.ErrConfig, t.name)
@@ -86,26 +87,51 @@ func (t *Table[T]) updateBy(ctx context.Context, pool dialect.Pool, v reflect.Va
 	}
 	for ; ; idle-- {
 		err := t.updateOnce(ctx, pool, v, read)
-		if idle < 0 || !errors.Is(err, lease.ErrUnknown) || !errors.Is(err, driver.ErrBadConn) {
+		if idle < 0 || !errors.Is(err, driver.ErrBadConn) {
 			if lost != nil && err != nil {
 				err = fmt.Errorf("%w; sent again: %v", lost, err) // no conflict, so that no caller tries again
 			}
 			return err
 		}
-		lost = err
+		if errors.Is(err, lease.ErrUnknown) {
+			lost = err
+		}
 	}
 }
 
 func (t *Table[T]) updateOnce(ctx context.Context, pool dialect.Pool, v reflect.Value, read int64) error {
-	conn, err := pool.Conn(ctx)
+	lent, err := pool.Conn(ctx)
 	if err != nil {
 		return t.explain("connect to update", err)
 	}
-	defer conn.Close() // even if a Valuer of the caller's panics
-	err = t.update(ctx, conn, v, read)
-	if err == nil && t.d.CountsOnly { // MySQL, without autocommit or with a transaction left open
-		_, err = conn.ExecContext(ctx, "COMMIT")
-		err = t.committed(err)
+	defer lent.Close() // even if a Valuer of the caller's panics
+	if err := t.d.Abandon(ctx, lent); err != nil {
+		discard(lent)
+		return t.explain("connect to update", err)
+	}
+	err = t.update(ctx, lent, v, read)
+	if t.d.CountsOnly { // MySQL's session may be without autocommit
+		err = t.ended(ctx, lent, err)
+	}
+	return err
+}
+
+// discard keeps the pool from lending a connection again.
+func discard(lent *sql.Conn) { _ = lent.Raw(func(any) error { return driver.ErrBadConn }) }
+
+// ended ends the transaction of an update that returned err: an application that gets the
+// connection would otherwise keep the row locked, or commit what was told as an error.
+func (t *Table[T]) ended(ctx context.Context, lent *sql.Conn, err error) error {
+	end := "COMMIT"
+	if err != nil {
+		end = "ROLLBACK"
+	}
+	_, failed := lent.ExecContext(ctx, end)
+	if failed != nil {
+		discard(lent)
+	}
+	if err == nil {
+		err = t.committed(failed)
 	}
 	return err
 }

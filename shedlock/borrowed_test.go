@@ -51,7 +51,8 @@ func TestASessionThatTheApplicationHasChangedGrantsNoKeyTwice(t *testing.T) {
 		e := k.Open(t)
 		name := table(t, e, columns(e))
 		for _, change := range []string{
-			"SET autocommit = 0", "START TRANSACTION", "SET time_zone = '-07:00'", "SET time_zone = '+07:00'",
+			"SET autocommit = 0", "START TRANSACTION", "SET completion_type = CHAIN",
+			"SET time_zone = '-07:00'", "SET time_zone = '+07:00'",
 			"SET timestamp = 1000000", "SET timestamp = 2000000000",
 		} {
 			t.Run(k.Name+" "+change, func(t *testing.T) {

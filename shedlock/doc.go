@@ -14,11 +14,11 @@
 //	    name VARCHAR(64) NOT NULL PRIMARY KEY, lock_until TIMESTAMP NOT NULL,
 //	    locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL)
 //
-// Without a schema in its name it is the one that a new connection of the pool finds: by the DSN, the
-// role and the database, and not by what an application has sent since (SET search_path, USE). On
-// MySQL and MariaDB each call begins with two short statements more: what an application has left
-// open on the connection is rolled back, and a session without autocommit, or with a clock or a time
-// zone of its own, is closed.
+// Without a schema in its name it is the one that a new connection of the pool finds: by the DSN,
+// the role and the database, and not by what an application has sent since (SET search_path, USE).
+// Each call begins with one short statement more, but through pgx, and on MySQL and MariaDB with
+// two: what an application has left open on the connection is rolled back, and a session without
+// autocommit, or with a clock or a time zone of its own, is closed.
 //
 // # What the table cannot do
 //

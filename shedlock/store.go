@@ -123,18 +123,15 @@ func (s *Store) on(ctx context.Context, do func(*sql.Conn) error) error {
 		return err
 	}
 	defer c.Close()
-	fit := s.text.fit == "" // pgx discards a session with a transaction, and times there have no zone
-	if !fit {
-		if _, err = c.ExecContext(ctx, "ROLLBACK"); err == nil {
-			err = c.QueryRowContext(ctx, s.text.fit, s.zone).Scan(&fit)
+	err = s.dialect.Abandon(ctx, c)
+	if fit := false; err == nil && s.text.fit != "" { // PostgreSQL's commit, and times there have no zone
+		if err = c.QueryRowContext(ctx, s.text.fit, s.zone).Scan(&fit); err == nil && !fit {
+			err = errStrayed
 		}
 	}
-	switch {
-	case err != nil:
-		return err
-	case !fit:
+	if err != nil {
 		_ = c.Raw(func(any) error { return driver.ErrBadConn })
-		return errStrayed
+		return err
 	}
 	return do(c)
 }

@@ -63,6 +63,15 @@ func meet(ctx context.Context, conn *sql.Conn) (version string, id int64, err er
 	return version, id, cmp.Or(err, genuine(version))
 }
 
+// abandoning ends what the application left open, whatever completion_type says of a ROLLBACK: our
+// statements would be part of it, and never be committed.
+const abandoning = `ROLLBACK AND NO CHAIN NO RELEASE`
+
+func abandon(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, abandoning)
+	return err
+}
+
 // Setup makes the session's settings. Under READ COMMITTED InnoDB takes no gap locks, which would
 // make two keys conflict. Waits for row locks have the shortest bound that MySQL accepts. A frozen
 // timestamp would stop the clock; its DEFAULT is the clock, and no global value.
@@ -80,8 +89,7 @@ func (d *database) Setup(ctx context.Context, s *conn.Session) error {
 	}
 	s.ID, s.Guard.Begin = id, begin
 	settings := []string{
-		// What the application left open: our statements would be part of it, and never be committed.
-		`ROLLBACK AND NO CHAIN`,
+		abandoning,
 		unlock,
 		`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
 		`SET SESSION TRANSACTION READ WRITE`,

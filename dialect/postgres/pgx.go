@@ -63,6 +63,17 @@ func over(driverConn any) error {
 	return errOver
 }
 
+// abandon ends a transaction that the application left open on a connection that it returned to its
+// pool. pgx discards such a connection; lib/pq lends it.
+func abandon(ctx context.Context, conn *sql.Conn) error {
+	discards := false
+	err := withPgx(conn, func(*pgx.Conn) error { discards = true; return nil })
+	if err == nil && !discards {
+		_, err = conn.ExecContext(ctx, `ROLLBACK`)
+	}
+	return err
+}
+
 // withPgx runs f on the connection beneath conn, if it is pgx's.
 func withPgx(conn *sql.Conn, f func(*pgx.Conn) error) (err error) {
 	raw := conn.Raw(func(c any) error {

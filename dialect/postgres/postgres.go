@@ -31,7 +31,7 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 			Dollars: true, AsStored: sqlstore.AsText, ShareLock: " FOR SHARE",
 		},
 		OpenChecks: sqlstore.OpenChecks{Synchronous: d.synchronous, RowSecurity: d.rowSecurity},
-		OwnTx:      sqlstore.OwnTx{Over: over, Pin: d.pin, EraInTx: d.eraInTx},
+		OwnTx:      sqlstore.OwnTx{Abandon: abandon, Over: over, Pin: d.pin, EraInTx: d.eraInTx},
 		Sessions:   sqlstore.Sessions{Silence: d.silence, Piper: d},
 		Listener:   d, Evictor: d,
 	}

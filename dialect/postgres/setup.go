@@ -39,6 +39,9 @@ func relays(s *conn.Session) error {
 // client after 20 s, and not after the machine's two hours. The session has a name, by which
 // pg_stat_activity shows its client. Setup leaves a session alone that other clients share.
 func (d *database) Setup(ctx context.Context, s *conn.Session) error {
+	if err := abandon(ctx, s.Conn()); err != nil {
+		return err
+	}
 	if err := relays(s); err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@
 package sqlite
 
 import (
+	"context"
+	"database/sql"
 	"embed"
 	"fmt"
 	"strings"
@@ -34,7 +36,11 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 		OneWriter:  true,
 		Statements: sqlstore.Statements{AsStored: sqlstore.AsText, Clamps: true},
 		OpenChecks: sqlstore.OpenChecks{CheckNames: checkNames, ProbePool: d.probePool},
-		Sessions:   sqlstore.Sessions{Version: d.version},
+		OwnTx: sqlstore.OwnTx{Abandon: func(ctx context.Context, conn *sql.Conn) error {
+			abandon(ctx, conn)
+			return nil
+		}},
+		Sessions: sqlstore.Sessions{Version: d.version},
 	}
 }
 

@@ -10,9 +10,7 @@ import (
 
 // Transactions begins the transactions that rowlock runs a caller's function in.
 type Transactions struct {
-	Pool interface { // that Open got; nil after New
-		Conn(ctx context.Context) (*sql.Conn, error)
-	}
+	Pool    Pool     // that Open got; nil after New
 	Dialect *Dialect // of the tables; nil for another store
 }
 

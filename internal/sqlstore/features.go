@@ -71,6 +71,8 @@ type OpenChecks struct {
 
 // OwnTx is how the application's own transactions are begun and ended.
 type OwnTx struct {
+	// Abandon rolls back what an application has left open on a connection that its pool lends.
+	Abandon func(ctx context.Context, conn *sql.Conn) error
 	// UnwatchedTx says that the driver waits for the answer to the COMMIT or ROLLBACK of a
 	// *sql.Tx whatever context ends. It watches the context of a statement.
 	UnwatchedTx bool

@@ -1,0 +1,116 @@
+package pq_test
+
+import (
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/latch"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/optimistic"
+	"github.com/rowlockdb/rowlock/shedlock"
+)
+
+// left is a pool of which each connection has a transaction that the application has left open:
+// unlike pgx, lib/pq lends it as it is.
+func left(t *testing.T, e *testdb.Env) *testdb.Env {
+	t.Helper()
+	const n = 8
+	e = through(t, e)
+	e.DB.SetMaxOpenConns(n)
+	e.DB.SetMaxIdleConns(n)
+	lent := make([]*sql.Conn, n)
+	for i := range lent {
+		conn, err := e.DB.Conn(t.Context())
+		must(t, err)
+		_, err = conn.ExecContext(t.Context(), "BEGIN")
+		must(t, err)
+		lent[i] = conn
+	}
+	for _, conn := range lent {
+		must(t, conn.Close())
+	}
+	return e
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAKeyIsLockedThoughTheApplicationHasLeftTransactionsOpen(t *testing.T) {
+	e := testdb.Kinds[1].Open(t)
+	locks, err := rowlock.Open(left(t, e).DB, e.Dialect, nil)
+	must(t, err)
+	defer locks.Close()
+	l, err := locks.Lock(t.Context(), "k")
+	must(t, err)
+	others, err := rowlock.Open(e.DB, e.Dialect, nil)
+	must(t, err)
+	defer others.Close()
+	if _, err := others.TryLock(t.Context(), "k"); !errors.Is(err, rowlock.ErrHeld) {
+		t.Errorf("another client: %v, want ErrHeld", err)
+	}
+	must(t, l.Unlock(t.Context()))
+}
+
+func TestAPartyHasCountedDownThoughTheApplicationHasLeftTransactionsOpen(t *testing.T) {
+	e := testdb.Kinds[1].Open(t)
+	latches, err := latch.New(left(t, e).DB, e.Dialect, nil)
+	must(t, err)
+	l, err := latches.Open(t.Context(), "x", 1)
+	must(t, err)
+	must(t, l.CountDown(t.Context(), "p"))
+	must(t, latches.Close())
+	latches, err = latch.New(e.DB, e.Dialect, nil)
+	must(t, err)
+	defer latches.Close()
+	l, err = latches.Find(t.Context(), "x")
+	must(t, err)
+	if n, err := l.Count(t.Context()); n != 0 || err != nil {
+		t.Errorf("%d parties lack (%v), and the only one was told that it has counted down", n, err)
+	}
+}
+
+func TestAnUpdateIsCommittedThoughTheApplicationHasLeftTransactionsOpen(t *testing.T) {
+	e := testdb.Kinds[1].Open(t)
+	name := e.Dialect.Names().Prefix + "account"
+	e.Exec(t, "CREATE TABLE "+name+" (id BIGINT PRIMARY KEY, version BIGINT NOT NULL)")
+	t.Cleanup(func() { e.Exec(t, "DROP TABLE "+name) })
+	e.Exec(t, "INSERT INTO "+name+" VALUES (1, 1)")
+	type account struct{ ID, Version int64 }
+	accounts, err := optimistic.NewTable[account](e.Dialect, name)
+	must(t, err)
+	db := left(t, e).DB
+	must(t, accounts.Update(t.Context(), db, &account{1, 1}))
+	must(t, db.Close())
+	if now, err := accounts.Get(t.Context(), e.DB, 1); err != nil || now.Version != 2 {
+		t.Errorf("%+v, %v: the update was told as done", now, err)
+	}
+}
+
+func TestShedlocksKeyIsLockedThoughTheApplicationHasLeftTransactionsOpen(t *testing.T) {
+	e := testdb.Kinds[1].Open(t)
+	name := e.Dialect.Names().Prefix + "shedlock"
+	e.Exec(t, "CREATE TABLE "+name+" (name VARCHAR(64) NOT NULL PRIMARY KEY, lock_until TIMESTAMP NOT NULL, "+
+		"locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL)")
+	t.Cleanup(func() { e.Exec(t, "DROP TABLE "+name) })
+	db := left(t, e).DB
+	for _, pool := range []*sql.DB{db, e.DB} {
+		s, err := shedlock.Open(t.Context(), pool, e.Dialect, shedlock.Table(name))
+		must(t, err)
+		a, err := s.Acquire(t.Context(), []lease.AcquireRequest{
+			{Key: "k", Owner: lease.NewOwner(), TTL: time.Minute},
+		})
+		must(t, err)
+		if a[0].Granted != (pool == db) {
+			t.Errorf("%+v, want one grant", a[0])
+		}
+		must(t, db.Close())
+	}
+}
