@@ -96,10 +96,13 @@ func (s *Store) settle(
 		sent := false
 		err := s.on(ctx, func(c *sql.Conn) (err error) { sent, err = do(c); return err })
 		v := sqlstore.Verdict{Class: sqlstore.Conflict}
+		told := errors.Is(err, lease.ErrConfig) || errors.Is(err, lease.ErrInvalidKey)
 		switch {
 		case errors.Is(err, errRaced), errors.Is(err, errStrayed):
-		case err == nil, errors.Is(err, lease.ErrConfig), errors.Is(err, lease.ErrInvalidKey):
+		case err == nil, told && !*unknown:
 			return err
+		case told:
+			v.Class = sqlstore.Refused
 		default:
 			v = sqlstore.Judge(s.dialect, err)
 		}
