@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -64,26 +65,21 @@ func (r row) record() lease.Record {
 		Lease: lease.Lease{Key: r.name}, Held: r.left > 0, Note: shortened(r.note()),
 		Remaining: r.left, Age: r.age, Placement: lease.PlacementTable,
 	}
-	if !rec.Held {
-		return rec
-	}
-	if o, ours := r.owner(); ours {
+	if o, ours := r.owner(); ours && rec.Held {
 		rec.Owner = o
-		return rec
+	} else if rec.Held {
+		sum := sha256.Sum256([]byte(r.by + strconv.FormatInt(int64(r.locked()), 10)))
+		copy(rec.Owner[:], sum[:])
 	}
-	sum := sha256.Sum256([]byte(r.by + strconv.FormatInt(int64(r.locked()), 10)))
-	copy(rec.Owner[:], sum[:])
 	return rec
 }
 
 func scan(from interface{ Scan(dest ...any) error }) (r row, err error) {
 	var left, age, clock int64
 	err = from.Scan(&r.name, &r.by, &left, &age, &clock)
-	r.left, r.age, r.clock = micros(left), micros(age), micros(clock)
+	r.left, r.age, r.clock = conn.Duration(left), conn.Duration(age), conn.Duration(clock)
 	return r, err
 }
-
-func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
 // look reads a row. ok is false if there is none.
 func (s *Store) look(ctx context.Context, on *sql.Conn, key string) (r row, ok bool, err error) {

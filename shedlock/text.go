@@ -17,15 +17,17 @@ var (
 	// CURRENT_TIMESTAMP would be that of the transaction: a renewal that has waited for the row would
 	// revive a lease that has run out.
 	postgresWords = words{
-		now:    "(clock_timestamp() AT TIME ZONE 'UTC')",
-		until:  "(clock_timestamp() AT TIME ZONE 'UTC' + CAST(? AS bigint) * interval '1 microsecond')",
-		micros: "CAST(extract(epoch FROM {to} - {from}) * 1000000 AS bigint)",
+		now:   "(clock_timestamp() AT TIME ZONE 'UTC')",
+		until: "(clock_timestamp() AT TIME ZONE 'UTC' + CAST(? AS bigint) * interval '1 microsecond')",
+		// No difference is infinite, as of an operator's 'infinity'.
+		micros: "CAST(extract(epoch FROM least(greatest({to}, '0001-01-01'), '9999-12-31') - " +
+			"least(greatest({from}, '0001-01-01'), '9999-12-31')) * 1000000 AS bigint)",
 	}
 	// ShedLock's statements have milliseconds, and so have its columns.
 	mysqlWords = words{
 		now:    "UTC_TIMESTAMP(3)",
 		until:  "TIMESTAMPADD(MICROSECOND, ?, UTC_TIMESTAMP(3))",
-		micros: "TIMESTAMPDIFF(MICROSECOND, {from}, {to})",
+		micros: "coalesce(TIMESTAMPDIFF(MICROSECOND, {from}, {to}), 0)", // of a lax server's 0000-00-00
 		fit: "SELECT @@autocommit AND abs(timestampdiff(SECOND, sysdate(), now())) < 5 AND " +
 			"@@session.time_zone = coalesce(nullif(?, ''), @@global.time_zone)",
 	}
