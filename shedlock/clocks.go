@@ -51,9 +51,6 @@ func (c *clocks) note(r row) {
 	if known && now.locked < last.at-tolerance {
 		now.behind = last.at - now.locked
 	}
-	if c.seen == nil {
-		c.seen = make(map[string]sighting)
-	}
 	for other := range c.seen {
 		if len(c.seen) < most || known {
 			break

@@ -2,6 +2,7 @@ package shedlock_test
 
 import (
 	"database/sql"
+	"math"
 	"testing"
 
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -50,4 +51,29 @@ func lax(t *testing.T, e *testdb.Env) *sql.DB {
 	other := *e
 	other.Source += "?sql_mode=''"
 	return other.Pool(t)
+}
+
+// A TIMESTAMP of MySQL ends in 2038.
+func TestALeaseThatOutlastsTheColumnIsNotGrantedTwice(t *testing.T) {
+	each(t, func(t *testing.T, e *testdb.Env, table string) {
+		for name, db := range map[string]*sql.DB{"strict": e.DB, "lax": lax(t, e)} {
+			s, granted := openOn(t, db, e, table), 0
+			for range 2 {
+				answers, err := s.Acquire(t.Context(), []lease.AcquireRequest{
+					{Key: name, Owner: lease.NewOwner(), TTL: math.MaxInt64},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if answers[0].Granted {
+					granted++
+				} else if e.Driver == "mysql" {
+					wantRefused(t, answers[0].Err, lease.ErrConfig, "2038", "DATETIME(3)")
+				}
+			}
+			if granted > 1 {
+				t.Errorf("%s: two hold a key", name)
+			}
+		}
+	})
 }

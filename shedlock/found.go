@@ -1,6 +1,7 @@
 package shedlock
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -83,10 +84,7 @@ func (t found) check(table string, c catalog) error {
 // wrong says what is wrong with one of ShedLock's columns, and what it is to be.
 func (c column) wrong(name string, in catalog) (what, to string) {
 	isTime := name == "lock_until" || name == "locked_at"
-	to, types := map[string]string{"name": "VARCHAR(64)"}[name], in.texts
-	if to == "" {
-		to = "VARCHAR(255)"
-	}
+	to, types := cmp.Or(map[string]string{"name": "VARCHAR(64)"}[name], "VARCHAR(255)"), in.texts
 	if isTime {
 		to, types = in.time, in.times
 	}

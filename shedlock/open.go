@@ -55,6 +55,7 @@ func Open(ctx context.Context, db *sql.DB, d dialect.Dialect, opts ...Option) (*
 	}
 	s := &Store{
 		db: db, dialect: sqlstore.Of(d), text: statements(catalog.words, quoted, catalog.numbered), zone: t.zone,
+		clocks: clocks{seen: make(map[string]sighting)}, ends: t.columns["lock_until"].kind == "timestamp",
 		names: t.columns["name"].room(), most: t.columns["locked_by"].room(),
 	}
 	return s, s.settle(ctx, "open", table, new(bool), func(*sql.Conn) (bool, error) { return false, nil })

@@ -24,6 +24,7 @@ type Store struct {
 	text        text
 	zone        string // of the sessions, if it is not the server's
 	names, most int    // the lengths of name and locked_by in characters
+	ends        bool   // the column lock_until has no time after lastStamp
 	clocks      clocks
 }
 
@@ -160,7 +161,7 @@ func (s *Store) attempt(
 	if found.left > 0 && !found.isOf(r.Owner) {
 		return false, found, false, nil
 	}
-	n, err := exec(ctx, c, s.text.update, r.TTL.Microseconds(), lockedBy(r, s.most), r.Key, mark(r.Owner))
+	n, err := lease.InTx(c).Exec(ctx, s.text.update, []any{r.TTL.Microseconds(), lockedBy(r, s.most), r.Key, mark(r.Owner)})
 	if err == nil && n == 0 {
 		err = errRaced
 	}
@@ -169,7 +170,7 @@ func (s *Store) attempt(
 
 // create inserts the row. If another process was first, the next attempt finds its row.
 func (s *Store) create(ctx context.Context, c *sql.Conn, r lease.AcquireRequest) error {
-	_, err := exec(ctx, c, s.text.insert, r.Key, r.TTL.Microseconds(), lockedBy(r, s.most))
+	_, err := lease.InTx(c).Exec(ctx, s.text.insert, []any{r.Key, r.TTL.Microseconds(), lockedBy(r, s.most)})
 	if err != nil && sqlstore.Judge(s.dialect, err).Class == sqlstore.Refused {
 		if _, ok, failed := s.look(ctx, c, r.Key); ok && failed == nil {
 			err = errRaced
@@ -181,8 +182,11 @@ func (s *Store) create(ctx context.Context, c *sql.Conn, r lease.AcquireRequest)
 // renew finds no change if the row has this very expiry already: MySQL then counts no row.
 func (s *Store) renew(ctx context.Context, r lease.RenewRequest) (a lease.Renewed) {
 	unknown := false
+	if a.Err = s.fits(r.Key, r.TTL); a.Err != nil {
+		return a
+	}
 	a.Err = s.settle(ctx, "renew", r.Key, &unknown, func(c *sql.Conn) (sent bool, err error) {
-		n, err := exec(ctx, c, s.text.renew, r.TTL.Microseconds(), r.Key, mark(r.Owner))
+		n, err := lease.InTx(c).Exec(ctx, s.text.renew, []any{r.TTL.Microseconds(), r.Key, mark(r.Owner)})
 		if err != nil {
 			return true, err
 		}
@@ -201,20 +205,12 @@ func (s *Store) renew(ctx context.Context, r lease.RenewRequest) (a lease.Renewe
 func (s *Store) release(ctx context.Context, l lease.Lease) (a lease.Released) {
 	unknown := false
 	a.Err = s.settle(ctx, "release", l.Key, &unknown, func(c *sql.Conn) (sent bool, err error) {
-		n, err := exec(ctx, c, s.text.release, l.Key, mark(l.Owner))
+		n, err := lease.InTx(c).Exec(ctx, s.text.release, []any{l.Key, mark(l.Owner)})
 		// A try without an answer may have released it.
 		a.Gone = n == 0 && !unknown
 		return true, err
 	})
 	return a
-}
-
-func exec(ctx context.Context, on *sql.Conn, query string, args ...any) (int64, error) {
-	result, err := on.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
 }
 
 // check refuses what the columns cannot have: a database that is lax would cut it.
@@ -230,6 +226,18 @@ func (s *Store) check(r lease.AcquireRequest) error {
 			lease.ErrInvalidKey, r.Key, n, s.names)
 	case r.TTL < time.Millisecond:
 		return fmt.Errorf("%w: shedlock: %q: a TTL of %s; the table has milliseconds", lease.ErrConfig, r.Key, r.TTL)
+	}
+	return s.fits(r.Key, r.TTL)
+}
+
+// lastStamp is a day before MySQL's last TIMESTAMP, which depends on the time zone. A lax server writes
+// a later one as 0000-00-00, and the key would be free.
+var lastStamp = time.Date(2038, 1, 18, 0, 0, 0, 0, time.UTC)
+
+func (s *Store) fits(key string, ttl time.Duration) error {
+	if s.ends && ttl > time.Until(lastStamp) {
+		return fmt.Errorf("%w: shedlock: %q: a TTL of %s ends after %s, when a TIMESTAMP does: make lock_until DATETIME(3)",
+			lease.ErrConfig, key, ttl, lastStamp.Format(time.DateOnly))
 	}
 	return nil
 }
