@@ -71,35 +71,39 @@ func (l *Lock) keep() {
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		err := l.old.Check(ctx)
 		cancel()
-		if err != nil && !oneline.Is(err, lease.ErrUnknown) {
-			l.lose(err)
-			return
+		if err == nil || oneline.Is(err, lease.ErrUnknown) {
+			continue
 		}
+		err = fmt.Errorf("%w: transition: the old lock on %q: %w", lease.ErrLost, l.key, err)
+		l.mu.Lock()
+		l.oldLost = err
+		l.mu.Unlock()
+		l.log.LogAttrs(context.Background(), slog.LevelWarn, "rowlock: transition: the old lock was lost, ours is kept",
+			slog.String("key", l.key), slog.Any("error", err))
+		return
 	}
-}
-
-func (l *Lock) lose(err error) {
-	err = fmt.Errorf("%w: transition: the old lock on %q: %w", lease.ErrLost, l.key, err)
-	l.mu.Lock()
-	l.oldLost = err
-	l.mu.Unlock()
-	l.log.LogAttrs(context.Background(), slog.LevelWarn, "rowlock: transition: the old lock was lost, ours is kept",
-		slog.String("key", l.key), slog.Any("error", err))
 }
 
 // Unlock releases the old lock and then ours, so that the next process in stage Both finds the old
 // one free, also if ctx has ended. Its error is that of ours, which protects what the lock is for.
 func (l *Lock) Unlock(ctx context.Context) error {
+	calm := false
+	defer func() {
+		if !calm { // the old lock has panicked
+			_ = l.ours.Unlock(ctx)
+		}
+	}()
 	if l.old != nil {
-		l.once.Do(func() { l.unlockOld(context.WithoutCancel(ctx)) })
+		l.once.Do(func() { l.unlockOld(ctx) })
 	}
+	calm = true
 	return l.ours.Unlock(ctx)
 }
 
 func (l *Lock) unlockOld(ctx context.Context) {
 	close(l.stop)
 	l.done.Wait()
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	if err := l.old.Unlock(ctx); err != nil && l.OldLost() == nil {
 		l.log.LogAttrs(ctx, slog.LevelWarn, "rowlock: transition: the old lock could not be released",

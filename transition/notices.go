@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/notice"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -36,9 +37,7 @@ func Remaining(ctx context.Context, store lease.Store, name string) (Report, err
 func Forget(ctx context.Context, store lease.Store, name string) error {
 	list, err := notices{store, cmp.Or(name, "locks")}.list(ctx, notice.Both, notice.Seen, notice.New)
 	for _, r := range list {
-		if _, failed := store.Release(ctx, []lease.Lease{r.Lease}); failed != nil {
-			err = failed
-		}
+		err = cmp.Or(err, adapter.Of(store).Release(ctx, []lease.Lease{r.Lease})[0].Err)
 	}
 	return err
 }
@@ -92,24 +91,14 @@ func (n notices) read(ctx context.Context) (r Report, err error) {
 // record makes a notice. That of seen is renewed; another stays as it was first made.
 func (n notices) record(ctx context.Context, what string) error {
 	list, err := n.list(ctx, what)
-	if err != nil {
+	if err != nil || len(list) == 1 && what != notice.Seen {
 		return err
 	}
-	if len(list) == 1 && what != notice.Seen {
-		return nil
-	}
+	store := adapter.Of(n.store)
 	if len(list) == 1 {
-		answers, err := n.store.Renew(ctx, []lease.RenewRequest{{Lease: list[0].Lease, TTL: notice.TTL}})
-		if err == nil && len(answers) == 1 {
-			err = answers[0].Err
-		}
-		return err
+		return store.Renew(ctx, []lease.RenewRequest{{Lease: list[0].Lease, TTL: notice.TTL}})[0].Err
 	}
-	answers, err := n.store.Acquire(ctx, []lease.AcquireRequest{{
+	return store.Acquire(ctx, []lease.AcquireRequest{{ // if another was first, its notice is there
 		Key: notice.Key(n.name, what), Owner: lease.NewOwner(), TTL: notice.TTL, Note: lease.StoredNote("", "a transition's notice"),
-	}})
-	if err == nil && len(answers) == 1 { // if another was first, its notice is there
-		err = answers[0].Err
-	}
-	return err
+	}})[0].Err
 }

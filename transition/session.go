@@ -44,11 +44,12 @@ func (s *sessions) HeldAlone(ctx context.Context, key string) (yes bool, err err
 }
 
 func (s *sessions) Lock(ctx context.Context, key string, wait bool) (OldHeld, error) {
+	arg := s.arg(key) // the application's function may panic
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h := &session{s, conn, key}
+	h := &session{s, conn, arg}
 	got, err := h.ask(ctx, s.try)
 	for err == nil && !got && wait {
 		got, err = h.ask(ctx, s.wait)
@@ -68,11 +69,11 @@ func (s *sessions) Lock(ctx context.Context, key string, wait bool) (OldHeld, er
 type session struct {
 	of   *sessions
 	conn *sql.Conn
-	key  string
+	arg  any
 }
 
 func (h *session) ask(ctx context.Context, query string) (yes bool, err error) {
-	err = h.conn.QueryRowContext(ctx, query, h.of.arg(h.key)).Scan(&yes)
+	err = h.conn.QueryRowContext(ctx, query, h.arg).Scan(&yes)
 	return yes, err
 }
 

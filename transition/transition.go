@@ -118,15 +118,20 @@ func (s *Locks) take(ctx context.Context, key string, wait bool, opts []rowlock.
 	ctx, end := context.WithCancelCause(ctx) // not Within: the other lock may be of a client too, on this key
 	defer end(nil)
 	defer context.AfterFunc(ours.Context(), func() { end(context.Cause(ours.Context())) })()
+	taken := false
+	defer func() { // even if the old one panics
+		if !taken {
+			_ = l.Unlock(context.WithoutCancel(ctx))
+		}
+	}()
 	err = s.takeOld(ctx, l, wait)
 	if ours.Context().Err() != nil { // it was lost while the old one was awaited
 		err = context.Cause(ours.Context())
 	}
 	if err != nil {
-		_ = l.Unlock(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	if l.old != nil {
+	if taken = true; l.old != nil {
 		l.done.Go(l.keep)
 	}
 	return l, nil

@@ -3,10 +3,15 @@ package transition_test
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/transition"
 )
 
@@ -60,5 +65,78 @@ func TestASecondUnlockIsTold(t *testing.T) {
 	}
 	if err := l.Unlock(t.Context()); !errors.Is(err, rowlock.ErrUnlocked) && err != nil || old.released.Load() != 1 {
 		t.Errorf("%v, and the old lock was released %d times", err, old.released.Load())
+	}
+}
+
+// Between two refreshes the key would be lost.
+func TestRedislockRefusesATTLThatItCannotKeep(t *testing.T) {
+	for _, ttl := range []time.Duration{0, 100 * time.Millisecond, time.Second} {
+		old := transition.Redislock(redis.NewClient(&redis.Options{}), ttl, func(key string) string { return key })
+		if _, err := old.Lock(t.Context(), "job", false); !errors.Is(err, rowlock.ErrConfig) {
+			t.Errorf("a TTL of %s: %v, want ErrConfig", ttl, err)
+		}
+	}
+}
+
+// broken is an old lock of an application's own that panics.
+type broken struct {
+	counted
+	locks, unlocks bool
+}
+
+func (b *broken) Lock(context.Context, string, bool) (transition.OldHeld, error) {
+	if b.locks {
+		panic("out of luck")
+	}
+	return b, nil
+}
+
+func (b *broken) Unlock(context.Context) error { panic("out of luck") }
+
+// The panic is the application's, which may recover; a key that no caller holds is not locked, and no
+// connection is kept.
+func TestAnOldLockThatPanicsLeavesOursFree(t *testing.T) {
+	percent := debug.SetGCPercent(-1) // or a lock that is garbage is released
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
+	for name, old := range map[string]func(e *testdb.Env) transition.OldLock{
+		"Lock":   func(*testdb.Env) transition.OldLock { return &broken{locks: true} },
+		"Unlock": func(*testdb.Env) transition.OldLock { return &broken{} },
+		"id": func(e *testdb.Env) transition.OldLock {
+			return transition.Advisory(e.DB, func(string) int64 { panic("out of luck") })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := onPostgres(t)
+			p := placeOf(e)
+			both, end, err := stage(t.Context(), p, transition.Both, old(e), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer end()
+			before := e.DB.Stats().InUse
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("no panic")
+					}
+				}()
+				if l, err := both.Lock(t.Context(), "job"); err == nil {
+					_ = l.Unlock(t.Context())
+				}
+			}()
+			if now := e.DB.Stats().InUse; now > before {
+				t.Errorf("%d connections are in use, and were %d", now, before)
+			}
+			again, end, err := stage(t.Context(), p, transition.Both, new(counted), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer end()
+			l, err := again.TryLock(t.Context(), "job")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = l.Unlock(t.Context())
+		})
 	}
 }
