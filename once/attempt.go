@@ -169,7 +169,7 @@ func (a *attempt) within(ctx context.Context, w *sqlstore.Transaction) (Result, 
 	if err := a.o.refused(end, lease.InTx(tx), a.req.Key, value); err != nil {
 		return Result{}, err
 	}
-	err = a.o.store(end, lease.InTx(tx), a.row, value)
+	err = a.o.store(end, tx, a.row, value)
 	if errors.Is(err, sql.ErrTxDone) {
 		return Result{}, endedByF(a.req.Key, err)
 	}

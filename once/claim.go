@@ -3,6 +3,7 @@ package once
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -90,17 +91,33 @@ func (o *Once) refused(ctx context.Context, tx lease.Runner, key string, value [
 // that there is none. Where a database can end the transaction and go on without one, the row is
 // written to all the same: that it is still there says that all the function's writes were in the
 // transaction that is committed.
-func (o *Once) store(ctx context.Context, tx lease.Runner, c sqlstore.OnceClaim, value []byte) error {
-	write := func() (bool, error) { return storeRow(ctx, tx, o.d, c, value) }
-	if len(value) == 0 {
-		if !o.d.Forgets {
-			return nil
-		}
-		write = func() (bool, error) { return confirmRow(ctx, tx, o.d, c) }
+func (o *Once) store(ctx context.Context, tx *sql.Tx, c sqlstore.OnceClaim, value []byte) (err error) {
+	there := false
+	switch {
+	case len(value) == 0 && !o.d.Forgets:
+		return nil
+	case len(value) == 0:
+		there, err = confirmRow(ctx, lease.InTx(tx), o.d, c)
+	case len(value) < large || o.d.LargestValue == nil:
+		there, err = storeRow(ctx, lease.InTx(tx), o.d, c, value)
+	default:
+		there, err = storeRow(ctx, lease.InTx(prepared{tx}), o.d, c, value)
 	}
-	there, err := write()
 	if err == nil && !there {
 		err = errLostRow
 	}
 	return err
+}
+
+// prepared sends values apart from the statement. With interpolateParams the driver would write them
+// into it, where a byte that is escaped takes two: what fits would not any more.
+type prepared struct{ *sql.Tx }
+
+func (p prepared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	statement, err := p.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer statement.Close()
+	return statement.ExecContext(ctx, args...)
 }

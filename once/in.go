@@ -69,7 +69,7 @@ func (o *Once) doIn(ctx context.Context, tx *sql.Tx, r Request, c sqlstore.OnceC
 	if err := o.refused(ctx, lease.InTx(tx), r.Key, value); err != nil {
 		return Result{}, err
 	}
-	err = o.store(ctx, lease.InTx(tx), c, value)
+	err = o.store(ctx, tx, c, value)
 	if errors.Is(err, sql.ErrTxDone) {
 		return Result{}, endedByF(r.Key, err)
 	}

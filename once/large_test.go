@@ -1,12 +1,14 @@
 package once_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/once"
 )
@@ -43,4 +45,28 @@ func TestTheServersOwnLimitIsTheOneOfItsSessions(t *testing.T) {
 			t.Errorf("%s: %d, %v", r.Name, n, err)
 		}
 	})
+}
+
+// interpolateParams writes a value into the statement, where each byte that is escaped takes two.
+func TestAResultThatFitsIsKeptHoweverTheDriverWouldWriteIt(t *testing.T) {
+	for _, k := range testdb.Servers[1:] {
+		t.Run(k.Name, func(t *testing.T) {
+			e := k.Open(t)
+			e.Source += "?interpolateParams=true"
+			r := newRig(t, e)
+			o := r.open(t, e.Pool(t), once.Config{Reap: -1, MaxResult: 8 << 20})
+			most, err := o.Limited(t.Context(), lease.InTx(r.DB))
+			if err != nil {
+				t.Fatal(err)
+			}
+			value, runs := bytes.Repeat([]byte{'\''}, int(min(most*3/4, 8<<20))), 0
+			res, err := o.Do(t.Context(), once.Request{Key: "quotes"}, func(context.Context, *sql.Tx) ([]byte, error) {
+				runs++
+				return value, nil
+			})
+			if err != nil || runs != 1 || !bytes.Equal(res.Value, value) {
+				t.Errorf("%d runs: %v, and %d bytes of %d", runs, err, len(res.Value), len(value))
+			}
+		})
+	}
 }

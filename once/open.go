@@ -86,7 +86,7 @@ func (o *Once) rehearse(ctx context.Context) error {
 func (o *Once) rehearsal(r Request) Func {
 	return func(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 		c, run, value := r.row(o.cfg.Keep), lease.InTx(tx), []byte("result")
-		if err := o.store(ctx, run, c, value); err != nil {
+		if err := o.store(ctx, tx, c, value); err != nil {
 			return nil, o.explain("rehearse", "", err)
 		}
 		row, err := sqlstore.LookOnce(ctx, run, o.d, c)
