@@ -38,27 +38,41 @@ func (s *Semaphore) gaveUp(ctx context.Context, w *waiter) error {
 }
 
 // lead asks as the one waiter of all processes, until w has its permit. Then another waiter leads.
-func (s *Semaphore) lead(ctx context.Context, w *waiter) (p *Permit, err error) {
+// If a hook panics, the caller gets no permit.
+func (s *Semaphore) lead(ctx context.Context, w *waiter) (*Permit, error) {
+	got, calm := signal{}, false
 	defer func() {
-		got, turn := s.line.end(w)
-		if turn != nil {
-			_ = turn.Unlock(ctx)
-		}
-		if got.ends() {
-			p, err = got.p, got.err
+		if !calm && got.p != nil {
+			s.release(ctx, got.p)
 		}
 	}()
+	err := func() error {
+		defer func() {
+			var turn *rowlock.Lock
+			if got, turn = s.line.end(w); turn != nil {
+				_ = turn.Unlock(ctx)
+			}
+		}()
+		return s.leads(ctx, w)
+	}()
+	if calm = true; got.ends() {
+		return got.p, got.err
+	}
+	return nil, err
+}
+
+func (s *Semaphore) leads(ctx context.Context, w *waiter) error {
 	if ctx.Err() != nil {
-		return nil, s.gaveUp(ctx, w)
+		return s.gaveUp(ctx, w)
 	}
 	asks := s.line.mayBeFree() // unless it has become free, a slot that is released here comes unasked
 	if s.line.inTurn() == nil {
 		asks = true
 		if done, _, err := s.serve(ctx, w); done {
-			return nil, err
+			return err
 		}
 	}
-	return nil, s.leadInTurn(ctx, w, asks)
+	return s.leadInTurn(ctx, w, asks)
 }
 
 // leadInTurn returns nil when w has its permit.
@@ -175,12 +189,21 @@ func callsOf(some []*waiter) (calls []rowlock.SlotCall, n int) {
 	return calls, n
 }
 
-// giveOut gives waiters their permits, and releases those of waiters that have left.
+// giveOut gives waiters their permits, and then releases those of waiters that have left.
 func (s *Semaphore) giveOut(ctx context.Context, some []*waiter, all []*Permit) {
+	var left []*Permit
 	for i, p := range all {
 		if !s.line.give(some[i], signal{p: p}) {
-			_ = p.Release(context.WithoutCancel(ctx))
+			left = append(left, p)
 		}
+	}
+	s.release(ctx, left...)
+}
+
+// release releases permits that no caller gets, each even if a hook of another's release panics.
+func (s *Semaphore) release(ctx context.Context, permits ...*Permit) {
+	for _, p := range permits {
+		defer func() { _ = p.Release(context.WithoutCancel(ctx)) }()
 	}
 }
 
@@ -196,10 +219,12 @@ func (s *Semaphore) pass(ctx context.Context, p *Permit, some []*waiter) error {
 
 // handOn returns how many of the slots no waiter was given.
 func (s *Semaphore) handOn(ctx context.Context, p *Permit, some []*waiter) (left int, err error) {
+	var late []*Permit
 	defer func() { // also after a panic in a hook; of what was given this changes nothing
 		for _, w := range some {
 			s.line.unclaim(w)
 		}
+		s.release(ctx, late...)
 	}()
 	left = len(p.slots)
 	calls, _ := callsOf(some)
@@ -207,7 +232,7 @@ func (s *Semaphore) handOn(ctx context.Context, p *Permit, some []*waiter) (left
 		calls[i].Give = func(got *rowlock.Locks) {
 			left -= w.n
 			if next := newPermit(s, got); !s.line.give(w, signal{p: next}) {
-				_ = next.Release(context.WithoutCancel(ctx))
+				late = append(late, next)
 			}
 		}
 	}

@@ -124,3 +124,61 @@ func TestAPanicOfTheLeaderLeavesTheOthersTheirPlaces(t *testing.T) {
 		}
 	})
 }
+
+// TestAPanicForAWaiterThatHasLeftKeepsNoSlotFromOthers: the leader is granted slots for two waiters,
+// of which the first has left meanwhile, and the hook of its release panics. The other call is the
+// leader's own, which panics too.
+func TestAPanicForAWaiterThatHasLeftKeepsNoSlotFromOthers(t *testing.T) {
+	bubble(t, func(t *testing.T, s *clienttest.Script) {
+		var bad atomic.Bool
+		var granted atomic.Int64
+		leaves, leave := context.WithCancel(t.Context())
+		cfg := &rowlock.Config{Logger: slog.New(slog.DiscardHandler)}
+		cfg.Reaper.Off = true
+		cfg.Hooks.Acquired = func(_ context.Context, key string, _ rowlock.Token, _ time.Duration) {
+			if key != semaphore.QueueKey("s") && granted.Add(1) == 2 { // the first was asked for alone
+				leave()
+				synctest.Wait()
+				bad.Store(true)
+			}
+		}
+		cfg.Hooks.Released = func(_ context.Context, key string, _ rowlock.Token, _ time.Duration) {
+			if key != semaphore.QueueKey("s") && bad.Swap(false) {
+				panic("out of luck")
+			}
+		}
+		sem, other := of(t, clienttest.Client(t, s, cfg), 4), process(t, s, 4)
+		held := take(t, other, 4)
+		first, endFirst := context.WithCancel(t.Context())
+		a := waits(t, first, sem, 1)
+		alone := waits(t, t.Context(), sem, 1)
+		b := waits(t, leaves, sem, 1)
+		c := waits(t, t.Context(), sem, 1)
+		panicked := make(chan any, 1)
+		go func() {
+			defer func() { panicked <- recover() }()
+			_, _ = sem.Acquire(t.Context(), 1)
+		}()
+		synctest.Wait()
+		endFirst()
+		<-a // the last one leads
+		synctest.Wait()
+		ok(t, held.Release(t.Context()))
+		<-b
+		if p := <-panicked; p == nil {
+			t.Fatal("no panic")
+		}
+		for _, waiter := range []<-chan got{alone, c} {
+			g := <-waiter
+			ok(t, g.err)
+			ok(t, g.p.Release(t.Context()))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		p, err := other.Acquire(ctx, 4)
+		if err != nil {
+			t.Fatalf("another process, an hour later: %v", err)
+		}
+		ok(t, p.Release(t.Context()))
+	})
+}
