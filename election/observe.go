@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -61,16 +62,21 @@ func look(ctx context.Context, locks *rowlock.Client, key string) (Term, error) 
 	if err != nil || len(records) == 0 {
 		return Term{}, err
 	}
-	return termOf(records[0]), records[0].Err
+	s := stateOf(records[0])
+	return s.Term, s.err
 }
 
-func termOf(r lease.Record) Term {
+func stateOf(r lease.Record) *state {
 	if !r.Held || r.Err != nil {
-		return Term{}
+		return &state{err: r.Err}
+	}
+	if r.Token == 0 {
+		return &state{err: fmt.Errorf("%w: %q: the store's rows have no token, by which a term is known: keep "+
+			"elections in rowlock's own tables", lease.ErrUnsupported, r.Key)}
 	}
 	t := Term{Number: r.Token, Age: r.Age, Remaining: r.Remaining}
 	t.Identity, t.Note = lease.SplitNote(r.Note)
-	return t
+	return &state{Term: t}
 }
 
 // follow is Observe of a key.

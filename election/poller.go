@@ -102,7 +102,7 @@ func (p *poller) read(ctx context.Context) (ok bool) {
 		ok = ok && err == nil
 		found := make(map[string]*state, len(records))
 		for _, r := range records {
-			found[r.Key] = &state{termOf(r), r.Err}
+			found[r.Key] = stateOf(r)
 		}
 		for _, key := range some {
 			s := found[key]
