@@ -39,19 +39,6 @@ func defaults() settings {
 	}}
 }
 
-func (s *settings) apply(name string, opts []Option) error {
-	for i, o := range opts {
-		if o == nil {
-			return fmt.Errorf("%w: election %q: option %d is nil; leave it out",
-				lease.ErrConfig, name, i+1)
-		}
-		if err := o(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Drain bounds how long a leader that is to end may take: for so long after the end of its ctx, the
 // lease is renewed and no other candidate leads. Then the leadership is released although lead
 // still runs, and [OnError] gets [ErrDrain]. Run waits for lead all the same. Default 10 s. 0

@@ -12,6 +12,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/opening"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -89,7 +90,7 @@ func newCandidate(
 			lease.ErrConfig, name)
 	}
 	c := &candidate{settings: defaults(), locks: locks, name: name, lead: lead}
-	if err := c.apply(name, opts); err != nil {
+	if err := opening.Apply(fmt.Sprintf("election %q", name), &c.settings, opts); err != nil {
 		return nil, err
 	}
 	c.away = retry.Growing(100*time.Millisecond, 2*time.Second, 0.2)

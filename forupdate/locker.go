@@ -10,6 +10,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/opening"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
@@ -80,7 +81,7 @@ func NewLockerContext(ctx context.Context, db DB, d dialect.Dialect, opts ...Opt
 	}
 	l := newLocker(rows, rows.Dialect(), o)
 	l.own = true
-	o.warn(ctx, facts)
+	opening.Warn(ctx, o.logger, facts)
 	return l, nil
 }
 

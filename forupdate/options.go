@@ -1,12 +1,12 @@
 package forupdate
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/opening"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
@@ -58,28 +58,13 @@ func Logger(l *slog.Logger) Option {
 	}
 }
 
-// warn logs settings of the server that endanger locks.
-func (o options) warn(ctx context.Context, facts sqlstore.Facts) {
-	log := tell.Logger(o.logger) // opening is bounded, and a handler may block
-	for _, w := range facts.Warnings {
-		log.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
-	}
-	tell.Of(log).Flush(time.Second)
-}
-
 func makeOptions(db DB, d dialect.Dialect, opts []Option) (*sqlstore.Dialect, options, error) {
 	o := options{connections: 16, timeout: 5 * time.Second, look: 250 * time.Millisecond, logger: slog.Default()}
 	of, err := sqlstore.CheckOpen("forupdate", db, d)
 	if err != nil {
 		return nil, o, err
 	}
-	for i, set := range opts {
-		if set == nil {
-			return nil, o, fmt.Errorf("%w: forupdate: option %d is nil; leave it out", lease.ErrConfig, i+1)
-		}
-		if err := set(&o); err != nil {
-			return nil, o, err
-		}
-	}
-	return of, o, nil
+	err = opening.Apply("forupdate", &o, opts)
+	o.logger = tell.Logger(o.logger) // opening is bounded, and a handler may block
+	return of, o, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/opening"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
@@ -111,7 +112,7 @@ func NewContext(ctx context.Context, db DB, d dialect.Dialect, opts ...Option) (
 		s.conns.close()
 		return nil, oneline.Join(err, rows.Close())
 	}
-	o.warn(ctx, facts)
+	opening.Warn(ctx, o.logger, facts)
 	s.watching.Go(s.watch)
 	return s, nil
 }

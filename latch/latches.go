@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/opening"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/latch/internal/rows"
@@ -73,20 +73,14 @@ func NewContext(ctx context.Context, db dialect.DB, d dialect.Dialect, cfg *Conf
 }
 
 // open probes the server and the tables, and connects the pinned connections.
-func (s *Latches) open(ctx context.Context, db dialect.DB) error {
-	located, err := s.d.Located(ctx, db)
-	if err != nil {
-		return s.refusal(err)
-	}
-	s.d = located
-	facts, err := s.probe(ctx, db)
+func (s *Latches) open(ctx context.Context, db dialect.DB) (err error) {
+	s.d, err = opening.Examine(ctx, db, s.d, s.cfg.Logger, func(d *sqlstore.Dialect, c *sql.Conn) (err error) {
+		s.instance, err = sqlstore.InstanceOf(ctx, c, d)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	for _, w := range facts.Warnings {
-		s.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
-	}
-	tell.Of(s.cfg.Logger).Flush(time.Second)
 	s.connections, err = conn.Open(ctx, conn.Config[task]{
 		DB: db, Conns: s.cfg.Connections, Timeout: timeout, Setup: s.d.Setup, Good: s.good,
 		ReadOnly: s.d.ReadOnly,
@@ -99,41 +93,6 @@ func (s *Latches) open(ctx context.Context, db dialect.DB) error {
 		return err
 	}
 	return nil
-}
-
-func (s *Latches) probe(ctx context.Context, db dialect.DB) (facts sqlstore.Facts, err error) {
-	pinned, err := db.Conn(ctx)
-	if err != nil {
-		return facts, s.explain("connect", "", conn.NotSent{Err: err})
-	}
-	defer pinned.Close()
-	err = s.d.Unshared(ctx, pinned, func() (err error) {
-		facts, err = s.examine(ctx, db, pinned)
-		return err
-	})
-	return facts, s.refusal(err)
-}
-
-// examine looks at the server and the tables.
-func (s *Latches) examine(ctx context.Context, db dialect.DB, conn *sql.Conn) (
-	facts sqlstore.Facts, err error,
-) {
-	facts, err = s.d.Probe(ctx, conn)
-	if err == nil {
-		err = sqlstore.ProbeOther(ctx, db, s.d)
-	}
-	if err == nil {
-		s.instance, err = sqlstore.InstanceOf(ctx, conn, s.d)
-	}
-	return facts, err
-}
-
-// refusal leaves rowlock's own errors as they are.
-func (s *Latches) refusal(err error) error {
-	if err == nil || sqlstore.IsRefusal(err) {
-		return err
-	}
-	return s.explain("probe", "", conn.NotSent{Err: err})
 }
 
 // rehearse runs a statement of each kind that the rights distinguish, on rows that are not there.

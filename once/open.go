@@ -6,66 +6,27 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
-	"time"
 
-	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/opening"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // open probes the server and the table, and rehearses. A busy database is no refusal, because many
 // processes may open it at this moment.
-func (o *Once) open(ctx context.Context) error {
-	located, err := o.d.Located(ctx, o.db)
+func (o *Once) open(ctx context.Context) (err error) {
+	o.d, err = opening.Examine(ctx, o.db, o.d, o.cfg.Logger,
+		func(*sqlstore.Dialect, *sql.Conn) error { return nil })
 	if err != nil {
-		return o.refusal(err)
+		return sqlstore.ExplainPrivilege(ctx, o.db, o.d, err)
 	}
-	o.d = located
-	facts, err := o.probe(ctx)
-	for pauses := retry.Pauses(); err == nil; {
+	for pauses := retry.Pauses(); ; {
 		err = o.rehearse(ctx)
-		if !errors.Is(err, lease.ErrBusy) {
-			break
-		}
-		if retry.Sleep(ctx, pauses.NextBackOff()) {
-			err = nil
+		if !errors.Is(err, lease.ErrBusy) || !retry.Sleep(ctx, pauses.NextBackOff()) {
+			return sqlstore.ExplainPrivilege(ctx, o.db, o.d, err)
 		}
 	}
-	if err = sqlstore.ExplainPrivilege(ctx, o.db, o.d, err); err != nil {
-		return err
-	}
-	for _, w := range facts.Warnings {
-		o.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
-	}
-	tell.Of(o.cfg.Logger).Flush(time.Second)
-	return nil
-}
-
-func (o *Once) probe(ctx context.Context) (facts sqlstore.Facts, err error) {
-	pinned, err := o.db.Conn(ctx)
-	if err != nil {
-		return facts, o.explain("connect", "", conn.NotSent{Err: err})
-	}
-	defer pinned.Close()
-	err = o.d.Unshared(ctx, pinned, func() (err error) {
-		facts, err = o.d.Probe(ctx, pinned)
-		return err
-	})
-	if err == nil {
-		err = sqlstore.ProbeOther(ctx, o.db, o.d)
-	}
-	return facts, o.refusal(err)
-}
-
-// refusal leaves rowlock's own errors as they are.
-func (o *Once) refusal(err error) error {
-	if err == nil || sqlstore.IsRefusal(err) {
-		return err
-	}
-	return o.explain("probe", "", err)
 }
 
 var errRehearsed = errors.New("rehearsed")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/opening"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
@@ -101,13 +102,8 @@ func NewContext(ctx context.Context, db DB, d dialect.Dialect, opts ...Option) (
 		return nil, err
 	}
 	set := settings{timeout: statementTimeout}
-	for i, o := range opts {
-		if o == nil {
-			return nil, fmt.Errorf("%w: optimistic.New: option %d is nil; leave it out", lease.ErrConfig, i+1)
-		}
-		if err := o(&set); err != nil {
-			return nil, err
-		}
+	if err := opening.Apply("optimistic.New", &set, opts); err != nil {
+		return nil, err
 	}
 	limit := db.Stats().MaxOpenConnections
 	connections, err := conn.Count(set.connections, conn.Single, of.Connections(), limit, 1)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/isnil"
+	"github.com/rowlockdb/rowlock/internal/opening"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -72,13 +73,8 @@ func New(locks *rowlock.Client, name string, limit int, opts ...Option) (*Semaph
 	if err := check(name, limit); err != nil {
 		return nil, err
 	}
-	for i, o := range opts {
-		if o == nil {
-			return nil, fmt.Errorf("%w: semaphore %q: option %d is nil; leave it out", rowlock.ErrConfig, name, i+1)
-		}
-		if err := o(&s.settings); err != nil {
-			return nil, err
-		}
+	if err := opening.Apply(fmt.Sprintf("semaphore %q", name), &s.settings, opts); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -242,7 +238,11 @@ func (s *Semaphore) tryFor(ctx context.Context, n int, calls []rowlock.SlotCall)
 		var other *LimitError
 		switch {
 		case err == nil:
-			return s.permits(all), nil
+			permits := make([]*Permit, len(all))
+			for i, locks := range all {
+				permits[i] = newPermit(s, locks)
+			}
+			return permits, nil
 		case errors.As(err, &other) && !errors.Is(err, rowlock.ErrUnknown):
 			// It was resized, or a failover has forgotten that it was made.
 			if _, err := s.Limit(ctx); err != nil {
@@ -265,12 +265,4 @@ func held(err error) int {
 		return len(several.Unwrap())
 	}
 	return 1
-}
-
-func (s *Semaphore) permits(all []*rowlock.Locks) []*Permit {
-	permits := make([]*Permit, len(all))
-	for i, locks := range all {
-		permits[i] = newPermit(s, locks)
-	}
-	return permits
 }

@@ -89,7 +89,7 @@ var bans = []struct {
 	{"./once", "drivers", nil, "it is given a dialect and a pool"},
 	{
 		"./once", "./internal",
-		[]string{"./internal/sqlstore", "./internal/conn", "leaves", "./internal/retry"},
+		[]string{"./internal/sqlstore", "./internal/conn", "./internal/opening", "leaves", "./internal/retry"},
 		"a transaction of the application's needs no pinned connections",
 	},
 	{"./once", "test helpers", nil, "it is part of the user's program"},
@@ -102,7 +102,7 @@ var bans = []struct {
 	{"./latch", "drivers", nil, "it is given a dialect and a pool"},
 	{
 		"./latch", "./internal",
-		[]string{"./internal/sqlstore", "./internal/conn", "leaves", "./internal/retry"},
+		[]string{"./internal/sqlstore", "./internal/conn", "./internal/opening", "leaves", "./internal/retry"},
 		"it waits for parties, and has nothing to do with the machines of a client",
 	},
 	{"./latch", "test helpers", nil, "it is part of the user's program"},
