@@ -1,6 +1,7 @@
 package forupdate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lea
 }
 
 func (s *Store) acquire(ctx context.Context, r lease.AcquireRequest) (lease.Acquired, error) {
-	if err := s.checkRequest(r); err != nil {
+	if err := cmp.Or(r.Check(), s.check("acquire", r.Key)); err != nil {
 		return lease.Acquired{}, err
 	}
 	leave, err := s.turns.enter(ctx, r.Key)
@@ -63,13 +64,6 @@ func (s *Store) acquire(ctx context.Context, r lease.AcquireRequest) (lease.Acqu
 			return lease.Acquired{}, unsent("acquire", r.Key, ctx.Err())
 		}
 	}
-}
-
-func (s *Store) checkRequest(r lease.AcquireRequest) error {
-	if err := r.Check(); err != nil {
-		return err
-	}
-	return s.check("acquire", r.Key)
 }
 
 func unsent(verb, key string, err error) error {
@@ -182,8 +176,7 @@ func (s *Store) lock(ctx context.Context, c *lockConn, key string) (got bool, er
 // taken answers for a key whose row another transaction has locked.
 func (s *Store) taken(ctx context.Context, r lease.AcquireRequest) (a lease.Acquired, done bool, err error) {
 	rec, err := s.row(ctx, r.Key)
-	switch {
-	case err != nil || !rec.Held:
+	if err != nil || !rec.Held {
 		return a, false, err
 	}
 	return s.found(ctx, rec, r)

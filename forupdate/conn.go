@@ -133,26 +133,13 @@ func (p *conns) enter(ctx context.Context) error {
 	}
 }
 
-// leave makes room after an attempt or a hold.
-func (p *conns) leave(held bool) {
+// count changes how many connections attempt and hold. A caller that waits for an attempt to end may
+// find that there is room, or that all hold.
+func (p *conns) count(trying, held int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if held {
-		p.held--
-	} else {
-		p.trying--
-	}
+	p.trying, p.held = p.trying+trying, p.held+held
 	close(p.freed)
-	p.freed = make(chan struct{})
-}
-
-// keep turns the connection of an attempt into a hold.
-func (p *conns) keep() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.trying--
-	p.held++
-	close(p.freed) // a caller that waits for an attempt to end may find that all hold
 	p.freed = make(chan struct{})
 }
 
@@ -167,7 +154,7 @@ func (p *conns) take(ctx context.Context, limit time.Duration) (*lockConn, error
 	for {
 		c, err := p.next(ctx)
 		if err != nil {
-			p.leave(false)
+			p.count(-1, 0)
 			return nil, err
 		}
 		if err = c.begin(ctx, limit); err == nil {
@@ -175,7 +162,7 @@ func (p *conns) take(ctx context.Context, limit time.Duration) (*lockConn, error
 		}
 		c.session.Discard()
 		if !c.used {
-			p.leave(false)
+			p.count(-1, 0)
 			return nil, err
 		}
 	}
@@ -220,7 +207,7 @@ func (p *conns) connect(ctx context.Context) (*lockConn, error) {
 // giveBack ends the transaction of an attempt.
 func (p *conns) giveBack(ctx context.Context, c *lockConn) {
 	p.rest(ctx, c)
-	p.leave(false)
+	p.count(-1, 0)
 }
 
 // rest ends the transaction and keeps the connection idle, if it works and there are not enough. It

@@ -43,7 +43,7 @@ func (s *Store) keep(ctx context.Context, c *lockConn, l lease.Lease) error {
 	if s.closed {
 		return fmt.Errorf("%w: acquire %q", lease.ErrClosed, l.Key)
 	}
-	s.conns.keep()
+	s.conns.count(-1, 1)
 	s.holds[l.Key] = &hold{conn: c, lease: l}
 	return nil
 }
@@ -70,7 +70,7 @@ func (s *Store) end(ctx context.Context, h *hold, dead bool) {
 		s.conns.rest(ctx, h.conn)
 	}
 	h.conn.mu.Unlock()
-	s.conns.leave(true)
+	s.conns.count(0, -1)
 }
 
 // proofTimeout bounds how long a renewal waits for a hold's connection to answer. A connection that

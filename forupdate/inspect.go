@@ -1,6 +1,7 @@
 package forupdate
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -9,9 +10,7 @@ import (
 // Inspect lists the rows of this kind of store. A row whose holder's transaction is gone is not
 // held, so that waiters need not wait for its expiry.
 func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
-	if f.Limit <= 0 {
-		f.Limit = 1000
-	}
+	f.Limit = cmp.Or(max(f.Limit, 0), 1000)
 	var out []lease.Record
 	for limit := f.Limit; ; {
 		page, err := s.rows.Inspect(ctx, f)

@@ -30,11 +30,8 @@ func (k keyRows) drop(ctx context.Context, keys []string) (int64, error) {
 }
 
 func (k keyRows) change(ctx context.Context, verb, key, section string, args ...any) (n int64, err error) {
-	err = k.rows.OnPinned(ctx, verb, key, func(ctx context.Context, session *conn.Session) error {
-		res, err := session.Exec(ctx, k.d.Text(section), args...)
-		if err == nil {
-			n, err = res.RowsAffected()
-		}
+	err = k.rows.OnPinned(ctx, verb, key, func(ctx context.Context, session *conn.Session) (err error) {
+		n, err = session.Change(ctx, k.d.Text(section), args...)
 		return err
 	})
 	if err != nil {

@@ -2,6 +2,8 @@ package forupdate
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -39,17 +41,18 @@ func (s *Store) hurry() {
 }
 
 func (s *Store) tidy() {
-	held := s.held()
+	held := make(map[string]lease.Lease)
+	s.mu.Lock()
+	for key, h := range s.holds {
+		held[key] = h.lease
+	}
+	s.mu.Unlock()
 	if len(held) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout)
 	defer cancel()
-	keys := make([]string, 0, len(held))
-	for key := range held {
-		keys = append(keys, key)
-	}
-	rows, err := s.rows.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})
+	rows, err := s.rows.Inspect(ctx, lease.Filter{Keys: slices.Collect(maps.Keys(held)), Limit: len(held)})
 	if err != nil {
 		return
 	}
@@ -63,15 +66,4 @@ func (s *Store) tidy() {
 			s.let(ctx, h, l, false)
 		}
 	}
-}
-
-// held is what this store holds now.
-func (s *Store) held() map[string]lease.Lease {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	held := make(map[string]lease.Lease, len(s.holds))
-	for key, h := range s.holds {
-		held[key] = h.lease
-	}
-	return held
 }

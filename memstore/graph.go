@@ -126,10 +126,7 @@ func (r *record) holds(key string, token lease.Token) bool {
 }
 
 // sweepChains removes the records of what has died.
-func (s *Store) sweepChains(retention time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
+func (s *Store) sweepChains(now time.Time, retention time.Duration) {
 	for id, r := range s.chains {
 		if now.Sub(r.until) >= retention {
 			delete(s.chains, id)

@@ -3,6 +3,8 @@ package memstore
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -102,11 +104,7 @@ func (s *Store) listening() []*listener {
 	if s.dropped {
 		return nil
 	}
-	out := make([]*listener, 0, len(s.listeners))
-	for l := range s.listeners {
-		out = append(out, l)
-	}
-	return out
+	return slices.Collect(maps.Keys(s.listeners))
 }
 
 // DropHints loses every notification from now on, or none. Waiters then depend on polling, as on a

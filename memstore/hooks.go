@@ -24,9 +24,8 @@ func (s *Store) Expire(key string) {
 func (s *Store) ExpireMember(key string, owner lease.Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.rows[key]; r != nil && r.members[owner] != nil {
-		m := r.members[owner]
-		m.expires = earlier(m.expires, time.Now())
+	if r, now := s.rows[key], time.Now(); r != nil && r.member(now, owner) != nil {
+		r.members[owner].expires = now
 	}
 }
 

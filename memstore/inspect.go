@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -10,9 +11,6 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// defaultLimit is what a Filter's Limit of 0 means.
-const defaultLimit = 1000
-
 // Inspect lists rows in the byte order of their keys. See [lease.Store].
 func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 	if err := ctx.Err(); err != nil {
@@ -21,10 +19,7 @@ func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	limit := f.Limit
-	if limit <= 0 {
-		limit = defaultLimit
-	}
+	limit := cmp.Or(max(f.Limit, 0), 1000)
 	records := []lease.Record{}
 	for _, key := range s.namedLocked(f.Keys) {
 		if len(records) == limit {

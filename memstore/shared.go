@@ -19,13 +19,6 @@ type member struct {
 // intent is a caller that waits for a key exclusively.
 type intent struct{ since, alive time.Time }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
 // until is when the last of those that hold the key has expired.
 func (r *row) until() time.Time {
 	last := r.expires
@@ -183,10 +176,7 @@ func (s *Store) refusesLocked(now time.Time, key string) bool {
 }
 
 // sweepIntents removes dead intents.
-func (s *Store) sweepIntents(retention time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
+func (s *Store) sweepIntents(now time.Time, retention time.Duration) {
 	for key, intents := range s.intents {
 		for waiter, w := range intents {
 			if now.Sub(w.alive) >= retention {

@@ -15,9 +15,6 @@ func (s *Store) Sweep(ctx context.Context, opts lease.SweepOptions) (removed int
 		if err := ctx.Err(); err != nil {
 			return removed, err
 		}
-		s.sweepTickets(opts.Retention)
-		s.sweepChains(opts.Retention)
-		s.sweepIntents(opts.Retention)
 		n := s.sweepBatch(opts)
 		removed += int64(n)
 		if opts.Batch <= 0 || n < opts.Batch {
@@ -35,6 +32,9 @@ func (s *Store) sweepBatch(opts lease.SweepOptions) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, n := time.Now(), 0
+	s.sweepTickets(now, opts.Retention)
+	s.sweepChains(now, opts.Retention)
+	s.sweepIntents(now, opts.Retention)
 	for _, key := range slices.Sorted(maps.Keys(s.rows)) {
 		if opts.Batch > 0 && n == opts.Batch {
 			break
@@ -52,10 +52,7 @@ func (s *Store) sweepBatch(opts lease.SweepOptions) int {
 }
 
 // sweepTickets removes all dead tickets. They are not counted, because no key becomes free.
-func (s *Store) sweepTickets(retention time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
+func (s *Store) sweepTickets(now time.Time, retention time.Duration) {
 	for key, queue := range s.queues {
 		for waiter, t := range queue {
 			if now.Sub(t.alive) >= retention {
@@ -66,15 +63,8 @@ func (s *Store) sweepTickets(retention time.Duration) {
 }
 
 func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	over, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-over.Done()
+	return ctx.Err()
 }

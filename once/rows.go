@@ -10,11 +10,8 @@ import (
 
 // takeRow takes an expired row over. It is not taken if another transaction has taken it, or if it
 // was removed.
-func takeRow(ctx context.Context, tx lease.Runner, d sqlstore.Texts, c sqlstore.OnceClaim) (
-	taken bool, err error,
-) {
-	n, err := tx.Exec(ctx, d.Text("once-take"), c.ID(c.Fingerprint, conn.Micros(c.Keep)))
-	return n > 0, err
+func takeRow(ctx context.Context, tx lease.Runner, d sqlstore.Texts, c sqlstore.OnceClaim) (bool, error) {
+	return found(tx.Exec(ctx, d.Text("once-take"), c.ID(c.Fingerprint, conn.Micros(c.Keep))))
 }
 
 // storeRow writes the result into the row that this transaction has made. It is not stored if the
@@ -23,9 +20,11 @@ func takeRow(ctx context.Context, tx lease.Runner, d sqlstore.Texts, c sqlstore.
 func storeRow(
 	ctx context.Context, tx lease.Runner, d sqlstore.Texts, c sqlstore.OnceClaim, result []byte,
 ) (stored bool, err error) {
-	n, err := tx.Exec(ctx, d.Text("once-store"), c.ID(result))
-	return n > 0, err
+	return found(tx.Exec(ctx, d.Text("once-store"), c.ID(result)))
 }
+
+// found reports whether a statement has found its row.
+func found(n int64, err error) (bool, error) { return n > 0, err }
 
 // countRows returns how many rows a request's tenant has, up to most.
 func countRows(
@@ -37,9 +36,6 @@ func countRows(
 
 // confirmRow writes to a row that was read, in tx. Once tx is committed and acknowledged, so is
 // the transaction that made the row.
-func confirmRow(ctx context.Context, tx lease.Runner, d sqlstore.Texts, c sqlstore.OnceClaim) (
-	confirmed bool, err error,
-) {
-	n, err := tx.Exec(ctx, d.Text("once-confirm"), c.ID())
-	return n > 0, err
+func confirmRow(ctx context.Context, tx lease.Runner, d sqlstore.Texts, c sqlstore.OnceClaim) (bool, error) {
+	return found(tx.Exec(ctx, d.Text("once-confirm"), c.ID()))
 }
