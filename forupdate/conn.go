@@ -133,8 +133,8 @@ func (p *conns) enter(ctx context.Context) error {
 	}
 }
 
-// count changes how many connections attempt and hold. A caller that waits for an attempt to end may
-// find that there is room, or that all hold.
+// count changes how many connections attempt and hold. A caller that waits for an attempt to end
+// may find that there is room, or that all hold.
 func (p *conns) count(trying, held int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -109,8 +109,8 @@ func (o *Once) store(ctx context.Context, tx *sql.Tx, c sqlstore.OnceClaim, valu
 	return err
 }
 
-// prepared sends values apart from the statement. With interpolateParams the driver would write them
-// into it, where a byte that is escaped takes two: what fits would not any more.
+// prepared sends values apart from the statement. With interpolateParams the driver would write
+// them into it, where a byte that is escaped takes two: what fits would not any more.
 type prepared struct{ *sql.Tx }
 
 func (p prepared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {

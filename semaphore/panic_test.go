@@ -125,9 +125,9 @@ func TestAPanicOfTheLeaderLeavesTheOthersTheirPlaces(t *testing.T) {
 	})
 }
 
-// TestAPanicForAWaiterThatHasLeftKeepsNoSlotFromOthers: the leader is granted slots for two waiters,
-// of which the first has left meanwhile, and the hook of its release panics. The other call is the
-// leader's own, which panics too.
+// TestAPanicForAWaiterThatHasLeftKeepsNoSlotFromOthers: the leader is granted slots for two
+// waiters, of which the first has left meanwhile, and the hook of its release panics. The other
+// call is the leader's own, which panics too.
 func TestAPanicForAWaiterThatHasLeftKeepsNoSlotFromOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, s *clienttest.Script) {
 		var bad atomic.Bool
