@@ -63,7 +63,7 @@ func (x *examiner) session(ctx context.Context) (*sql.Conn, error) {
 	}
 	if x.conn = conn; x.d.Name() == "mysql" { // what is cut short would be reported as missing
 		_, err = conn.ExecContext(ctx, `SET SESSION sql_select_limit = 18446744073709551615,
-			group_concat_max_len = 1048576, timestamp = DEFAULT`)
+			group_concat_max_len = 1048576, timestamp = DEFAULT, completion_type = 'NO_CHAIN'`)
 	}
 	return conn, err
 }
@@ -181,12 +181,12 @@ func (x *examiner) bounded() (begin []string, end string) {
 		return []string{
 			fmt.Sprintf(`SET SESSION max_statement_time = %f`, x.o.Limit.Seconds()),
 			`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`, `START TRANSACTION READ ONLY`,
-		}, `ROLLBACK AND NO CHAIN`
+		}, `ROLLBACK`
 	case x.d.Name() == "mysql":
 		return []string{
 			fmt.Sprintf(`SET SESSION max_execution_time = %d`, ms),
 			`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`, `START TRANSACTION READ ONLY`,
-		}, `ROLLBACK AND NO CHAIN`
+		}, `ROLLBACK`
 	}
 	return nil, ""
 }

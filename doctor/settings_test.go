@@ -166,7 +166,7 @@ func TestAnUnsafeLogOfMySQLIsFound(t *testing.T) {
 func TestSettingsThatOpenPinsAreNoFindings(t *testing.T) {
 	t.Parallel()
 	on(t, func(s scene) {
-		for _, setting := range []string{"sql_select_limit=0", "sql_select_limit=1", "group_concat_max_len=4", "timestamp=1"} {
+		for _, setting := range []string{"sql_select_limit=0", "sql_select_limit=1", "group_concat_max_len=4", "timestamp=1", "completion_type=2"} {
 			r := scene{s.With(setting)}.examine(quick("schema", "tables", "clock", "privileges", "open"))
 			if len(r.Findings) != 5 || r.Worst > doctor.Info {
 				t.Errorf("with %s: %+v", setting, r.Findings)

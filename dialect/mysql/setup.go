@@ -17,12 +17,11 @@ import (
 const (
 	// meaning are the settings that change what statements mean. They are literals, because DEFAULT is
 	// the server's global value, which may be what is to be undone. sql_mode is strict, whatever the
-	// server defaults to. Under completion_type = CHAIN every COMMIT would begin the next transaction,
-	// and what follows a renewal would never be committed. Safe updates would refuse batches, and a
-	// short max_sort_length would order keys by their first bytes. Without derived_merge MySQL takes a
-	// parameter of bytes for text (error 3854).
+	// server defaults to. Safe updates would refuse batches, and a short max_sort_length would order
+	// keys by their first bytes. Without derived_merge MySQL takes a parameter of bytes for text
+	// (error 3854).
 	meaning = `sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1,
-			completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_auto_is_null = 0,
+			sql_safe_updates = 0, sql_auto_is_null = 0,
 			sql_big_selects = 1, max_sort_length = 1024, time_zone = '+00:00',
 			foreign_key_checks = 1, unique_checks = 1, lock_wait_timeout = 86400,
 			sort_buffer_size = 2097152, tmp_table_size = 16777216, max_heap_table_size = 16777216,
@@ -35,8 +34,10 @@ const (
 	meaningMySQL = `, max_execution_time = 0, cte_max_recursion_depth = 1000`
 
 	// plain comes first: a limit would cut batches, and under one of 0 rows, or in another
-	// character set, the server's version could not be read, nor a time zone be named.
-	plain = `SET SESSION sql_select_limit = 18446744073709551615,
+	// character set, the server's version could not be read, nor a time zone be named. Under
+	// completion_type = CHAIN every COMMIT would begin the next transaction, and what follows a
+	// renewal would never be committed; under RELEASE a ROLLBACK would end the session.
+	plain = `SET SESSION sql_select_limit = 18446744073709551615, completion_type = 'NO_CHAIN',
 			character_set_client = utf8mb4, character_set_results = utf8mb4,
 			collation_connection = utf8mb4_bin`
 

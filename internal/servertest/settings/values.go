@@ -211,7 +211,7 @@ var texts = map[string][]string{
 	"time_zone": {"+05:45"}, "timestamp": {"1"}, "sql_select_limit": {"1"},
 	"character_set_client": {"latin1", "gbk"}, "character_set_results": {"latin1", "utf16"},
 	"character_set_connection": {"latin1", "utf16"}, "collation_connection": {"latin1_bin", "utf8mb4_general_ci"},
-	"completion_type": {"CHAIN"}, "autocommit": {"OFF"}, "binlog_format": {"STATEMENT", "MIXED"},
+	"completion_type": {"CHAIN", "RELEASE"}, "autocommit": {"OFF"}, "binlog_format": {"STATEMENT", "MIXED"},
 	"transaction_isolation": {"READ-UNCOMMITTED", "REPEATABLE-READ", "SERIALIZABLE"},
 	"tx_isolation":          {"READ-UNCOMMITTED", "REPEATABLE-READ", "SERIALIZABLE"},
 	"max_statement_time":    {"1"}, "max_execution_time": {"1000"}, "wait_timeout": {"1"},
