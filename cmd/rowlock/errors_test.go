@@ -250,6 +250,7 @@ func TestWhatCannotBePrintedIsAnError(t *testing.T) {
 		{"version"},
 		{"watch"},
 		{"watch", "-o", "json"},
+		{"console", "--listen", "127.0.0.1:0"},
 		{"help"},
 		{},
 		{"run", "--help"},

@@ -84,7 +84,10 @@ func (p *program) serve(ctx context.Context, listen, by string, write bool) erro
 		_ = listener.Close()
 		return err
 	}
-	p.announce(listener.Addr().(*net.TCPAddr), d)
+	if p.announce(listener.Addr().(*net.TCPAddr), d); p.out.Err != nil {
+		_ = listener.Close() // no one can open what has no address
+		return p.out.Err
+	}
 	server := &http.Server{
 		Handler: d.Admit(h), ReadTimeout: 20 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(p.logger().Handler(), slog.LevelWarn),
