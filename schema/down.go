@@ -18,6 +18,13 @@ import (
 // Migrate refuses is among them.
 var kept = []string{"rowlock_floor", "rowlock_meta"}
 
+// ours are all tables that rowlock has made, those of [kept] first, and of each a column that it
+// has had in every version. Commits before the first release made rowlock_era.
+const ours = "rowlock_floor.bucket rowlock_meta.value rowlock.acquired_at rowlock_queue.waiter " +
+	"rowlock_wait.awaits rowlock_forced.raised rowlock_member.joined_at rowlock_limit.peak " +
+	"rowlock_once.fingerprint rowlock_latch.generation rowlock_party.counted_at rowlock_hold.made_at " +
+	"rowlock_trace.event rowlock_era.history"
+
 // guards are tables whose rows guard something, the section that counts them, and what they are.
 // Waiters guard nothing, and are told besides.
 var guards = []struct{ table, section, what string }{
@@ -47,7 +54,8 @@ func Down(ctx context.Context, db DB, d dialect.Dialect) error {
 
 // Uninstall removes all tables, with every lock, result and token floor in them. Stop the clients
 // first, and afterwards fence nothing with a token from before, because new tables may grant it
-// again. Otherwise it is as Down. Both refuse with lease.ErrHeld while a table is protected.
+// again. Otherwise it is as Down. Both refuse with lease.ErrHeld while a table is protected, and
+// leave a table alone that has a name of rowlock's and not its columns.
 func Uninstall(ctx context.Context, db DB, d dialect.Dialect) error {
 	return remove(ctx, "schema.Uninstall", db, d, true)
 }
@@ -102,14 +110,12 @@ func (s *session) remove(ctx context.Context, conn *sql.Conn, all bool) error {
 
 // lockTables returns the tables that are there. Nothing is granted in them from then on.
 func (s *session) lockTables(ctx context.Context, conn *sql.Conn) (present []string, err error) {
-	n := s.dialect.Names()
-	// Commits before the first release made rowlock_era.
-	for _, table := range append(sqlstore.Tables(sqlstore.AllSets...), "rowlock_era") {
-		there, err := s.ask(ctx, conn, "exists", n.Schema, n.Prefix+table)
+	for column := range strings.FieldsSeq(ours) {
+		there, err := s.exists(ctx, conn, column)
 		if err != nil {
 			return nil, err
 		}
-		if there {
+		if table, _, _ := strings.Cut(column, "."); there {
 			present = append(present, table)
 		}
 	}

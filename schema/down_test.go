@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/once"
@@ -45,6 +47,37 @@ func TestUninstallRemovesWhatIsLeft(t *testing.T) {
 			}
 			equal(t, "tables", s.listTables(t, db, ""), nil)
 		}
+	})
+}
+
+// A table of the user's may have a name of rowlock's, and be why rowlock was never migrated.
+func TestUninstallLeavesTablesOfOthersAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		db := s.open(t)
+		for _, theirs := range append(slices.Clone(ourTables), "rowlock_era") {
+			exec(t, db, "CREATE TABLE "+theirs+" (name VARCHAR(20), mine VARCHAR(20))")
+		}
+		before := s.listTables(t, db, "")
+		for _, remove := range []func(context.Context, schema.DB, dialect.Dialect) error{schema.Uninstall, schema.Down} {
+			if err := remove(t.Context(), db, s.dialect()); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "tables", s.listTables(t, db, ""), before)
+		}
+	})
+}
+
+func TestUninstallLeavesATableBesideItsOwnAlone(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		db := s.open(t)
+		if err := schema.Migrate(t.Context(), db, s.dialect(), schema.Core); err != nil {
+			t.Fatal(err)
+		}
+		exec(t, db, "CREATE TABLE rowlock_once (mine VARCHAR(20))")
+		if err := schema.Uninstall(t.Context(), db, s.dialect()); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "tables", s.listTables(t, db, ""), []string{"rowlock_once"})
 	})
 }
 

@@ -129,13 +129,10 @@ func protects(d dialect.Dialect) error {
 	if err != nil {
 		return err
 	}
-	why := map[string]string{
-		"sqlite": "a trigger of SQLite does not see which transaction has written the lock's row, and what a " +
-			"fence could leave for it would be there for the next transaction too",
-	}[of.Name()]
-	if why != "" {
-		return fmt.Errorf("%w: protect: %s: write in DoTx, and have rowlockvet look for what does not",
-			lease.ErrUnsupported, why)
+	if of.Name() == "sqlite" {
+		return fmt.Errorf("%w: protect: a trigger of SQLite does not see which transaction has written the lock's "+
+			"row, and what a fence could leave for it would be there for the next transaction too: write in DoTx, "+
+			"and have rowlockvet look for what does not", lease.ErrUnsupported)
 	}
 	return nil
 }

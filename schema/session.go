@@ -227,8 +227,7 @@ func (s *session) current(ctx context.Context, db DB) bool {
 // read returns the versions of the sets that are there. It asks the catalog first, because on
 // PostgreSQL the error of a missing table would end the transaction and appear in the server's log.
 func (s *session) read(ctx context.Context, conn *sql.Conn) (sqlstore.Sets, error) {
-	n := s.dialect.Names()
-	there, err := s.ask(ctx, conn, "exists", n.Schema, n.Prefix+"rowlock_meta")
+	there, err := s.exists(ctx, conn, "rowlock_meta.value")
 	if err != nil || !there {
 		return nil, err
 	}
@@ -237,6 +236,14 @@ func (s *session) read(ctx context.Context, conn *sql.Conn) (sqlstore.Sets, erro
 		err = nil // MySQL was stopped half-way: the version is what is written last
 	}
 	return has, err
+}
+
+// exists reports whether there is a table, with a column that rowlock's of that name has: another
+// program may have one too.
+func (s *session) exists(ctx context.Context, conn *sql.Conn, column string) (bool, error) {
+	n := s.dialect.Names()
+	table, column, _ := strings.Cut(column, ".")
+	return s.ask(ctx, conn, "exists", n.Schema, n.Prefix+table, column)
 }
 
 func (s *session) exec(ctx context.Context, conn *sql.Conn, statement string) error {

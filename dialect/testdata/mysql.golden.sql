@@ -1330,8 +1330,8 @@ DELETE /* rowlock forget-version */ FROM `rowlock_meta`
 WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- schema/statements/mysql.sql: exists
-SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM information_schema.tables
-WHERE table_schema = ? AND table_name = ?)
+SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM information_schema.columns
+WHERE table_schema = ? AND table_name = ? AND column_name = ?)
 
 -- schema/statements/mysql.sql: begin
 START /* rowlock begin */ TRANSACTION

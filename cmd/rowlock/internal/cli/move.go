@@ -27,42 +27,30 @@ type moving struct {
 const lastPlacement = 32766 // of paxosbridge.Config
 
 func (p *program) move() *cobra.Command {
-	return p.moves(&moving{}, &cobra.Command{
-		Use:   "move KEY…",
-		Short: "Move keys out to the cluster of the application's bridge",
-		Long: long(`
-Move keys out of the table, into the etcd cluster of an application that has a bridge
-(paxosbridge). The application goes on: a holder keeps its key, and the move waits until it is
-released. Tokens go on growing. The bridge moves a key back when it is cool, unless its Pin says
-that the key stays.
-
-Give --etcd, --etcd-prefix and --placement as the application has them. Endpoints and files can be set as
-for etcdctl: ETCDCTL_CACERT, ETCDCTL_CERT, ETCDCTL_KEY, ETCDCTL_USER, ETCDCTL_PASSWORD.
-
-The exit code is 1 if a key was not moved, because it was held for all of --wait for example.`),
-	})
+	return p.moves(&moving{}, "move KEY…", "Move keys out to the cluster of the application's bridge",
+		"out of the table, into the etcd cluster", "back when it is cool")
 }
 
 func (p *program) recall() *cobra.Command {
-	return p.moves(&moving{back: true}, &cobra.Command{
-		Use:   "recall KEY…",
-		Short: "Move keys back to the table from the cluster of the application's bridge",
-		Long: long(`
-Move keys back to the table, from the etcd cluster of an application that has a bridge
+	return p.moves(&moving{back: true}, "recall KEY…", "Move keys back to the table from the cluster of the "+
+		"application's bridge", "back to the table, from the etcd cluster", "out again if it is hot")
+}
+
+func (p *program) moves(m *moving, use, short, where, returns string) *cobra.Command {
+	c := &cobra.Command{
+		Use: use, Short: short, Args: cobra.MinimumNArgs(1),
+		Long: long(fmt.Sprintf(`
+Move keys %s of an application that has a bridge
 (paxosbridge). The application goes on: a holder keeps its key, and the move waits until it is
-released. Tokens go on growing. The bridge moves a key out again if it is hot, unless its Pin says
+released. Tokens go on growing. The bridge moves a key %s, unless its Pin says
 that the key stays.
 
 Give --etcd, --etcd-prefix and --placement as the application has them. Endpoints and files can be set as
 for etcdctl: ETCDCTL_CACERT, ETCDCTL_CERT, ETCDCTL_KEY, ETCDCTL_USER, ETCDCTL_PASSWORD.
 
-The exit code is 1 if a key was not moved, because it was held for all of --wait for example.`),
-	})
-}
-
-func (p *program) moves(m *moving, c *cobra.Command) *cobra.Command {
-	c.Args = cobra.MinimumNArgs(1)
-	c.RunE = func(c *cobra.Command, args []string) error { return p.moveKeys(c.Context(), m, args) }
+The exit code is 1 if a key was not moved, because it was held for all of --wait for example.`, where, returns)),
+		RunE: func(c *cobra.Command, args []string) error { return p.moveKeys(c.Context(), m, args) },
+	}
 	flags := c.Flags()
 	var given []string
 	if text := os.Getenv("ROWLOCK_ETCD"); text != "" {
