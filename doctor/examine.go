@@ -111,11 +111,7 @@ func (x *examiner) unchecked(c check, err error) Finding {
 	case errors.Is(as, lease.ErrPrivilege), errors.Is(err, lease.ErrPrivilege):
 		f.Severity = Info
 		why = "the user may not read it"
-		if g := c.grant[x.d.Name()]; g != "" {
-			f.Cure = []string{g}
-		} else {
-			f.Cure = []string{"see the check privileges"}
-		}
+		f.Cure = []string{cmp.Or(c.grant[x.d.Name()], "see the check privileges")}
 	case errors.Is(as, lease.ErrNoSchema), errors.Is(as, lease.ErrSchemaVersion),
 		errors.Is(err, lease.ErrNoSchema):
 		f.Severity, why = Info, "a table or a column is missing"

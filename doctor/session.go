@@ -61,11 +61,14 @@ func (x *examiner) session(ctx context.Context) (*sql.Conn, error) {
 			lease.ErrUnknown, x.o.Limit, err)
 		return nil, x.gone
 	}
-	if x.conn = conn; x.d.Name() == "mysql" { // what is cut short would be reported as missing
-		_, err = conn.ExecContext(ctx, `SET SESSION sql_select_limit = 18446744073709551615,
-			group_concat_max_len = 1048576, timestamp = DEFAULT, completion_type = 'NO_CHAIN'`)
+	if x.d.Plain != "" { // what is cut short would be reported as missing
+		if _, err = conn.ExecContext(ctx, x.d.Plain); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
 	}
-	return conn, err
+	x.conn = conn
+	return conn, nil
 }
 
 // look connects, and reads what several checks need.

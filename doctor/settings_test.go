@@ -166,8 +166,12 @@ func TestAnUnsafeLogOfMySQLIsFound(t *testing.T) {
 func TestSettingsThatOpenPinsAreNoFindings(t *testing.T) {
 	t.Parallel()
 	on(t, func(s scene) {
-		for _, setting := range []string{"sql_select_limit=0", "sql_select_limit=1", "group_concat_max_len=4", "timestamp=1", "completion_type=2"} {
-			r := scene{s.With(setting)}.examine(quick("schema", "tables", "clock", "privileges", "open"))
+		for _, setting := range []string{
+			"sql_select_limit=0", "sql_select_limit=1", "group_concat_max_len=4", "timestamp=1", "completion_type=2",
+			"max_sort_length=4", "max_sort_length=8", "sql_big_selects=0 max_join_size=1", "character_set_results=utf16",
+			"character_set_connection=utf16", "character_set_client=gbk",
+		} {
+			r := scene{s.With(strings.Fields(setting)...)}.examine(quick("schema", "tables", "clock", "privileges", "open"))
 			if len(r.Findings) != 5 || r.Worst > doctor.Info {
 				t.Errorf("with %s: %+v", setting, r.Findings)
 			}

@@ -324,7 +324,7 @@ func (s *session) triggered(ctx context.Context, conn *sql.Conn) (all []Protecte
 	if err != nil {
 		return nil, err
 	}
-	if err := s.exec(ctx, conn, sections["fresh"]); err != nil {
+	if err := s.exec(ctx, conn, s.dialect.Plain); err != nil {
 		return nil, err
 	}
 	triggers, err := s.triggers(ctx, conn)

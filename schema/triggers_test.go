@@ -651,17 +651,20 @@ func BenchmarkTriggers(b *testing.B) {
 	}
 }
 
-// A pool whose sessions read few rows would tell that triggers are missing.
+// A pool whose sessions read few rows, or in another character set, would tell that triggers are
+// missing.
 func TestProtectedIsNotCutShort(t *testing.T) {
 	onServers(t, func(t *testing.T, s server) {
 		v := openVaultOn(t, s, guarded)
 		v.protect(accounts())
 		sep := map[bool]string{true: "&", false: "?"}[strings.Contains(v.dsn, "?")]
-		for _, limit := range []string{"0", "1"} {
-			db := open(t, "mysql", v.dsn+sep+"sql_select_limit="+limit)
+		for _, setting := range []string{
+			"sql_select_limit=0", "sql_select_limit=1", "sql_big_selects=0&max_join_size=1", "character_set_results=utf16",
+		} {
+			db := open(t, "mysql", v.dsn+sep+setting)
 			got, err := schema.Protected(t.Context(), db, s.dialect())
-			if err != nil || len(got) != 1 || len(got[0].Missing) != 0 {
-				t.Errorf("with %s rows: %+v, %v", limit, got, err)
+			if err != nil || len(got) != 1 || len(got[0].Missing) != 0 || got[0].Key != accounts().Key {
+				t.Errorf("with %s: %+v, %v", setting, got, err)
 			}
 		}
 	})

@@ -31,7 +31,9 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 		},
 		OpenChecks: sqlstore.OpenChecks{Synchronous: d.synchronous},
 		// A COMMIT that was not answered kept its caller for 45 s beyond a context of 3 s.
-		OwnTx: sqlstore.OwnTx{Abandon: abandon, UnwatchedTx: true, Forgets: true, Pin: pin, PinsSession: true},
+		OwnTx: sqlstore.OwnTx{
+			Abandon: abandon, UnwatchedTx: true, Forgets: true, Pin: pin, PinsSession: true, Plain: plain,
+		},
 		Instead: sqlstore.Instead{
 			Fence: d.fence, PeekOnce: d.peekOnce, LargestValue: d.largestValue,
 		},

@@ -17,12 +17,10 @@ import (
 const (
 	// meaning are the settings that change what statements mean. They are literals, because DEFAULT is
 	// the server's global value, which may be what is to be undone. sql_mode is strict, whatever the
-	// server defaults to. Safe updates would refuse batches, and a short max_sort_length would order
-	// keys by their first bytes. Without derived_merge MySQL takes a parameter of bytes for text
-	// (error 3854).
+	// server defaults to. Safe updates would refuse batches. Without derived_merge MySQL takes a
+	// parameter of bytes for text (error 3854).
 	meaning = `sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1,
-			sql_safe_updates = 0, sql_auto_is_null = 0,
-			sql_big_selects = 1, max_sort_length = 1024, time_zone = '+00:00',
+			sql_safe_updates = 0, sql_auto_is_null = 0, time_zone = '+00:00',
 			foreign_key_checks = 1, unique_checks = 1, lock_wait_timeout = 86400,
 			sort_buffer_size = 2097152, tmp_table_size = 16777216, max_heap_table_size = 16777216,
 			optimizer_switch = 'derived_merge=on'`
@@ -33,13 +31,17 @@ const (
 			max_session_mem_used = 9223372036854775807, tmp_disk_table_size = 18446744073709551615`
 	meaningMySQL = `, max_execution_time = 0, cte_max_recursion_depth = 1000`
 
-	// plain comes first: a limit would cut batches, and under one of 0 rows, or in another
-	// character set, the server's version could not be read, nor a time zone be named. Under
-	// completion_type = CHAIN every COMMIT would begin the next transaction, and what follows a
-	// renewal would never be committed; under RELEASE a ROLLBACK would end the session.
-	plain = `SET SESSION sql_select_limit = 18446744073709551615, completion_type = 'NO_CHAIN',
-			character_set_client = utf8mb4, character_set_results = utf8mb4,
-			collation_connection = utf8mb4_bin`
+	// plain comes first, and is all that what only reads needs: a limit would cut batches, and under
+	// one of 0 rows, or in another character set, the server's version could not be read, nor a time
+	// zone be named. A short max_sort_length would order keys by their first bytes, and a frozen
+	// timestamp stop the clock; its DEFAULT is the clock, and no global value. Under completion_type =
+	// CHAIN every COMMIT would begin the next transaction, and what follows a renewal would never be
+	// committed; under RELEASE a ROLLBACK would end the session. 0 is NO_CHAIN, in any character set.
+	// MySQL would tell the largest AUTO_INCREMENT of yesterday.
+	plain = `SET SESSION sql_select_limit = 18446744073709551615, completion_type = 0,
+			sql_big_selects = 1, max_sort_length = 1024, group_concat_max_len = 1048576,
+			timestamp = DEFAULT, character_set_client = utf8mb4, character_set_results = utf8mb4,
+			collation_connection = utf8mb4_bin /*!80000 , SESSION information_schema_stats_expiry = 0 */`
 
 	// unlock ends a LOCK TABLES of the application's, under which no other table can be used.
 	unlock = `UNLOCK TABLES`
@@ -74,8 +76,7 @@ func abandon(ctx context.Context, conn *sql.Conn) error {
 }
 
 // Setup makes the session's settings. Under READ COMMITTED InnoDB takes no gap locks, which would
-// make two keys conflict. Waits for row locks have the shortest bound that MySQL accepts. A frozen
-// timestamp would stop the clock; its DEFAULT is the clock, and no global value.
+// make two keys conflict. Waits for row locks have the shortest bound that MySQL accepts.
 //
 // @rowlock_done, of section apply, must have a type, because MariaDB takes a variable without one
 // for NULL in all of the first statement that sets it. A client that vanishes within a transaction,
@@ -95,7 +96,7 @@ func (d *database) Setup(ctx context.Context, s *conn.Session) error {
 		`SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`,
 		`SET SESSION TRANSACTION READ WRITE`,
 		`SET SESSION ` + meaningOf(version) + `, innodb_lock_wait_timeout = 1, wait_timeout = 28800,
-			timestamp = DEFAULT, @rowlock_done = _binary ''`,
+			@rowlock_done = _binary ''`,
 	}
 	if strings.Contains(version, mariaDB) {
 		s.Flavor = mariaDB
@@ -126,8 +127,8 @@ func pin(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	set := `SET SESSION ` + meaningOf(version) + `, timestamp = DEFAULT,
-			innodb_lock_wait_timeout = 1, wait_timeout = 10, sql_quote_show_create = 1`
+	set := `SET SESSION ` + meaningOf(version) + `, innodb_lock_wait_timeout = 1,
+			wait_timeout = 10, sql_quote_show_create = 1`
 	if strings.Contains(version, mariaDB) {
 		set += `, alter_algorithm = 'DEFAULT', innodb_compression_default = OFF`
 	}

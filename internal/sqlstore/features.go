@@ -85,6 +85,8 @@ type OwnTx struct {
 	// conn. PinsSession says that the session keeps them, and must be discarded.
 	Pin         func(ctx context.Context, conn *sql.Conn) error
 	PinsSession bool
+	// Plain is the statement without which answers to a session of the pool's may be cut or garbled.
+	Plain string
 	// EraInTx is EraText for a transaction of the application's own, whose COMMIT it makes as durable
 	// as that of a grant. nil: such a transaction must not grant, because nothing tells in it whether
 	// the server is the one that has told of the era.

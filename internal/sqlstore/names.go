@@ -56,10 +56,8 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)
 // Check returns an error that wraps lease.ErrConfig for a name that is not a plain identifier.
 func (n Names) Check() error {
 	for what, name := range map[string]string{"table prefix": n.Prefix, "schema": n.Schema} {
-		if n.Found && what == "schema" {
-			continue
-		}
-		if name != "" && !identifier.MatchString(name) {
+		found := n.Found && what == "schema"
+		if name != "" && !found && !identifier.MatchString(name) {
 			return fmt.Errorf("%w: %s %q: use a letter or _, then up to 39 letters, digits or _",
 				lease.ErrConfig, what, name)
 		}

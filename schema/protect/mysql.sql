@@ -83,10 +83,6 @@ FROM information_schema.triggers
 WHERE LOCATE(?, trigger_name) = 1 AND (trigger_schema = ? OR LOCATE(?, action_statement) > 0)
 ORDER BY event_object_schema, event_object_table
 
--- name: fresh
--- MySQL would tell a count of yesterday. A trigger that is cut off would be told as missing.
-SET SESSION sql_select_limit = 18446744073709551615 /*!80000 , SESSION information_schema_stats_expiry = 0 */
-
 -- name: seen
 -- Who has written to @seen without a fence. In a trigger the server does not tell its statement.
 SELECT role, application, COALESCE(MIN(`key`), ''), '', COUNT(*),
