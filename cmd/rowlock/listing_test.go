@@ -332,3 +332,49 @@ func TestTheLargestLimitListsAll(t *testing.T) {
 		t.Errorf("waiters: %s", got)
 	}
 }
+
+// What an application has set for its own statements cuts no listing short, and stops no clock.
+func TestSettingsOfASessionDoNotChangeWhoWaits(t *testing.T) {
+	for _, kind := range testdb.Kinds {
+		if kind.Name != "mysql" && kind.Name != "mariadb" {
+			continue
+		}
+		t.Run(kind.Name, func(t *testing.T) {
+			b := newBed(t, kind.Open(t))
+			b.holds("a", "b")
+			for _, key := range []string{"a", "b"} {
+				t.Cleanup(b.waiter(key))
+			}
+			for _, setting := range []string{
+				"sql_select_limit=0", "sql_select_limit=1", "timestamp=1",
+			} {
+				var keys struct{ Keys []waitedKey }
+				fromJSON(t, b.wants(0, "", "waiters", "-o", "json", "--dsn", b.dsn+"?"+setting), &keys)
+				if len(keys.Keys) != 2 || keys.Keys[0].Age == 0 {
+					t.Errorf("with %s are waited for %+v", setting, keys.Keys)
+				}
+				var of struct {
+					Waiters []struct {
+						Alive float64 `json:"alive_seconds"`
+					}
+				}
+				fromJSON(t, b.wants(0, "", "waiters", "a", "-o", "json", "--dsn", b.dsn+"?"+setting), &of)
+				if len(of.Waiters) != 1 || of.Waiters[0].Alive > 3600 {
+					t.Errorf("with %s wait %+v", setting, of.Waiters)
+				}
+			}
+		})
+	}
+}
+
+type waitedKey struct {
+	Key string
+	Age float64 `json:"age_seconds"`
+}
+
+func fromJSON(t *testing.T, text string, to any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), to); err != nil {
+		t.Fatal(err)
+	}
+}

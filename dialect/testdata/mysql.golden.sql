@@ -1235,7 +1235,7 @@ SELECT /* rowlock instance */ value FROM `rowlock_meta` WHERE name = 'instance'
 
 -- dialect/mysql/statements.sql: schema-version
 SELECT /* rowlock schema-version */ v.value, f.value, v.name FROM `rowlock_meta` AS v LEFT JOIN `rowlock_meta` AS f
-  ON f.name = REPLACE(v.name, 'schema_version', 'compatible_from') WHERE substr(v.name, 1, 14) = 'schema_version' ORDER BY v.name
+  ON f.name = REPLACE(v.name, 'schema_version', 'compatible_from') WHERE substr(v.name, 1, 14) = 'schema_version' ORDER BY v.name LIMIT 100
 
 -- dialect/mysql/statements.sql: complete
 SELECT /* rowlock complete */ count(*) FROM `rowlock_floor`

@@ -10,7 +10,7 @@ import (
 )
 
 var bounded = regexp.MustCompile(
-	`^/\*M! SET STATEMENT max_statement_time = 5 FOR \*/ SELECT /\*\+ MAX_EXECUTION_TIME\(5000\) \*/ /\* rowlock `)
+	`^/\*M! SET STATEMENT max_statement_time = 5, [^*]* FOR \*/ SELECT /\*\+ MAX_EXECUTION_TIME\(5000\) [^*]*\*/ /\* rowlock `)
 
 func TestMySQLAndMariaDBEndAStatementThemselves(t *testing.T) {
 	read := 0
