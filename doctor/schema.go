@@ -224,7 +224,7 @@ func (x *examiner) durable(table string) string {
 
 // like are the parameters that choose our tables in a catalog.
 func (x *examiner) like() []any {
-	name := x.d.Names().Prefix + "rowlock"
+	name := x.prefix() + "rowlock"
 	if x.d.Name() == "postgres" {
 		return []any{name}
 	}
@@ -232,7 +232,15 @@ func (x *examiner) like() []any {
 }
 
 // short is a table's name without the prefix.
-func (x *examiner) short(table string) string { return strings.TrimPrefix(table, x.d.Names().Prefix) }
+func (x *examiner) short(table string) string { return strings.TrimPrefix(table, x.prefix()) }
+
+// prefix is that of the tables as the catalog spells it.
+func (x *examiner) prefix() string {
+	if x.setting("lower_case_table_names") == "1" {
+		return strings.ToLower(x.d.Names().Prefix)
+	}
+	return x.d.Names().Prefix
+}
 
 // columns returns the columns of our tables.
 func (x *examiner) columns(ctx context.Context) (map[string][]string, error) {

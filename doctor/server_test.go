@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/doctor"
 	"github.com/rowlockdb/rowlock/internal/servertest"
@@ -50,6 +51,19 @@ func (s scene) leftBehind(behind scene) {
 		}
 		return behind.finding("pooler").Severity == doctor.Info
 	})
+}
+
+// A server on Windows has every name of a table in small letters.
+func TestTablesWithAPrefixInCapitalsAreFoundInSmallLetters(t *testing.T) {
+	t.Parallel()
+	a := standby.MakeAlone(t, "mariadb", []string{"--lower-case-table-names=1"})
+	s := scene{&servertest.Scene{T: t}}
+	d := mysql.New(dialect.Prefix("App_"))
+	s.OK(schema.Migrate(t.Context(), a.DB, d))
+	r := s.examineOn(a.DB, d, quick("schema", "tables", "privileges", "open"))
+	if len(r.Findings) != 4 || r.Worst > doctor.Info {
+		t.Errorf("found %+v", r.Findings)
+	}
 }
 
 // A primary of the test's own, with a standby for which no commit waits.
