@@ -160,7 +160,7 @@ func (s *session) changeTriggers(ctx context.Context, db DB, p Protection, targe
 	}
 	verb := map[bool]string{true: "protect ", false: "unprotect "}[protects] + p.Table
 	return s.run(ctx, db, verb, func(ctx context.Context, conn *sql.Conn) error {
-		if err := s.protectable(ctx, conn, p, on); err != nil && (protects || errors.Is(err, errNoTable)) {
+		if err := s.protectable(ctx, conn, p, &on); err != nil && (protects || errors.Is(err, errNoTable)) {
 			return s.refused(err)
 		}
 		all, err := s.triggers(ctx, conn)
@@ -204,21 +204,22 @@ func (s *session) changeTriggers(ctx context.Context, db DB, p Protection, targe
 
 var errNoTable = errors.New("there is no such table")
 
-// protectable refuses a table that triggers cannot protect.
-func (s *session) protectable(ctx context.Context, conn *sql.Conn, p Protection, on own) error {
+// protectable refuses a table that triggers cannot protect. It spells on as the catalog does.
+func (s *session) protectable(ctx context.Context, conn *sql.Conn, p Protection, on *own) error {
 	sections, err := protection(s.dialect)
 	if err != nil {
 		return err
 	}
 	var kind, engine string
-	err = conn.QueryRowContext(ctx, sections["table"], on.database, on.table).Scan(&kind, &engine)
+	err = conn.QueryRowContext(ctx, sections["table"], on.database, on.table).Scan(&kind, &engine,
+		&on.database, &on.table)
 	n := s.dialect.Names()
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("%w: cannot protect %s: %w", lease.ErrTable, on.table, errNoTable)
 	case err != nil:
 		return err
-	case on == own{n.Schema, n.Prefix + "rowlock"}:
+	case strings.EqualFold(on.database+"."+on.table, n.Schema+"."+n.Prefix+"rowlock"):
 		return on.refuse("it has the locks")
 	case strings.Contains(kind, "VIEW"):
 		return on.refuse("it is a view: protect the tables below it")
@@ -227,11 +228,11 @@ func (s *session) protectable(ctx context.Context, conn *sql.Conn, p Protection,
 	case engine != "InnoDB":
 		return on.refuse("a refusal undoes nothing in an engine other than InnoDB, and its engine is %s", engine)
 	}
-	if n, err := s.cascades(ctx, conn, on); err != nil || n > 0 {
+	if n, err := s.cascades(ctx, conn, *on); err != nil || n > 0 {
 		return cmp.Or(err, on.refuse("a foreign key of it has CASCADE or SET NULL, and what that does to its rows "+
 			"fires no trigger: make it RESTRICT"))
 	}
-	if err := s.haveKey(ctx, conn, p, on); err != nil {
+	if err := s.haveKey(ctx, conn, p, *on); err != nil {
 		return err
 	}
 	rows, err := conn.QueryContext(ctx, strings.ReplaceAll(sections["readable"], "@locks", n.Table("rowlock", "`")))

@@ -14,6 +14,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/standby"
+	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -668,4 +670,28 @@ func TestProtectedIsNotCutShort(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A server on Windows has every name of a table in small letters, and takes it in any.
+func TestATableIsProtectedOnceInWhateverLettersItIsNamed(t *testing.T) {
+	a := standby.MakeAlone(t, "mariadb", []string{"--lower-case-table-names=1"})
+	d := onMariaDB.dialect()
+	migrate(t, onMariaDB, a.DB)
+	exec(t, a.DB, "CREATE TABLE Account (id INT PRIMARY KEY) ENGINE = InnoDB")
+	for _, p := range []schema.Protection{
+		{Table: "Account", Key: "account/{id}"}, {Table: "ACCOUNT", Key: "other/{id}"}, {Table: "account", Key: "last/{id}"},
+	} {
+		if err := schema.Protect(t.Context(), a.DB, d, p); err != nil {
+			t.Fatal(err)
+		}
+		if n := one[int](t, a.DB, "SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = DATABASE()"); n != 3 {
+			t.Errorf("after %+v there are %d triggers, want 3", p, n)
+		}
+	}
+	if err := schema.Unprotect(t.Context(), a.DB, d, "Account"); err != nil {
+		t.Error(err)
+	}
+	if err := schema.Protect(t.Context(), a.DB, d, schema.Protection{Table: "RowLock", Key: "all"}); !errors.Is(err, lease.ErrTable) {
+		t.Errorf("the table of locks is protected: %v", err)
+	}
 }

@@ -61,8 +61,8 @@ CREATE TABLE IF NOT EXISTS @seen (
 SELECT fenced_by FROM @locks LIMIT 0
 
 -- name: table
--- schema, table
-SELECT table_type, COALESCE(engine, '') FROM information_schema.tables
+-- schema, table. The server may have another spelling of both.
+SELECT table_type, COALESCE(engine, ''), table_schema, table_name FROM information_schema.tables
 WHERE table_schema = ? AND table_name = ?
 
 -- name: cascades
