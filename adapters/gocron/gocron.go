@@ -20,7 +20,7 @@ var ErrNoLock = errors.New("rowlock: gocron: the job has no lock")
 type Locker struct {
 	locks *rowlock.Client
 	opts  []rowlock.Option
-	held  sync.Map // the locks, by the ctx of the job: gocron makes one for each
+	held  sync.Map // the locks, by the ctx of the job, which gocron has for all its runs
 }
 
 // NewLocker returns a Locker whose locks have the options.
@@ -44,7 +44,7 @@ func (l *Locker) Lock(ctx context.Context, job string) (gocron.Lock, error) {
 	}
 	l.held.Store(ctx, lock)
 	return unlocker(func(end context.Context) error {
-		l.held.Delete(ctx)
+		l.held.CompareAndDelete(ctx, lock) // the next run may have begun with the same ctx
 		return lock.Unlock(end)
 	}), nil
 }

@@ -53,6 +53,32 @@ func TestATickIsRunByTheFirstAndSkippedByTheOthers(t *testing.T) {
 	}
 }
 
+// gocron has one ctx for all runs of a job: one whose lock was lost may end as the next begins.
+func TestARunThatHasLostItsLockLeavesTheNextItsOwn(t *testing.T) {
+	t.Parallel()
+	locks := adaptertest.Open(t, testdb.Kinds[0].Open(t))
+	locker := gocronrowlock.NewLocker(locks)
+	twice := lockerFunc(func(ctx context.Context, job string) (gocron.Lock, error) {
+		lost, err := locker.Lock(ctx, job)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := locks.ForceRelease(ctx, job, rowlock.Force{By: "test", Reason: "it hangs"}); err != nil {
+			return nil, err
+		}
+		next, err := locker.Lock(ctx, job)
+		_ = lost.Unlock(ctx)
+		return next, err
+	})
+	if err := <-once(t, locker.Task(nothing), gocron.WithDistributedLocker(twice), gocron.WithName("report")); err != nil {
+		t.Errorf("the next run ends with %v", err)
+	}
+}
+
+type lockerFunc func(ctx context.Context, job string) (gocron.Lock, error)
+
+func (f lockerFunc) Lock(ctx context.Context, job string) (gocron.Lock, error) { return f(ctx, job) }
+
 func TestAnUncontendedTickCostsTwoStatements(t *testing.T) {
 	t.Parallel()
 	two := map[string][2]int{
