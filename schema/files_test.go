@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"io/fs"
+	exe "os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/latch"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/once"
@@ -57,6 +60,51 @@ func TestPlainSQL(t *testing.T) {
 }
 
 // Drivers that run many statements at once are given the text in one piece.
+// The sqlite3 of a distribution may be older than the SQLite that rowlock needs: Debian 12 has 3.40.
+func TestTheProgramSQLite3MakesTablesAndRefusesToRemoveThem(t *testing.T) {
+	program, err := exe.LookPath("sqlite3")
+	if err != nil {
+		t.Skip("NOT TESTED: ", err)
+	}
+	up, down, err := schema.SQL(sqlite.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "app.db")
+	runs := func(text string) (string, error) {
+		cmd := exe.Command(program, "-bail", file)
+		cmd.Stdin = strings.NewReader("BEGIN;\n" + text + "COMMIT;\n")
+		said, err := cmd.CombinedOutput()
+		return string(said), err
+	}
+	if said, err := runs(up); err != nil {
+		t.Fatal(err, said)
+	}
+	db, err := sqlite.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	locks, err := rowlock.Open(db, sqlite.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	l, err := locks.Lock(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, err := runs(down); err == nil || !strings.Contains(said, "the tables stay") {
+		t.Errorf("while a key is locked the tables go: %v %s", err, said)
+	}
+	if err := l.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := runs(down); err != nil {
+		t.Error(err, said)
+	}
+}
+
 func TestPlainSQLInOnePiece(t *testing.T) {
 	for _, s := range []server{onSQLite, onPostgres} {
 		on(t, s, func(t *testing.T, s server) {

@@ -88,8 +88,9 @@ INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('instance', lower(print
     hex(randomblob(4)), hex(randomblob(2)), substr(hex(randomblob(2)), 2),
     substr('89AB', 1 + (random() & 3), 1), substr(hex(randomblob(2)), 2), hex(randomblob(6)))));
 
+-- In ms: unixepoch('subsec') is NULL in a tool with an SQLite before 3.42, and no guard below would refuse.
 INSERT OR IGNORE INTO rowlock_meta (name, start, since)
-VALUES ('eras', 0, CAST(unixepoch('subsec') * 1000 AS INTEGER));
+VALUES ('eras', 0, CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
 
 INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('compatible_from', '3');
 
@@ -102,7 +103,7 @@ INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '3');
 CREATE TABLE IF NOT EXISTS rowlock (owner BLOB, token INTEGER, expires_at INTEGER, placement INTEGER);
 CREATE TABLE rowlock_down (guards INTEGER CONSTRAINT "the tables stay: keys are locked, in a cluster or out of tokens" CHECK (guards = 0));
 INSERT INTO rowlock_down SELECT EXISTS (SELECT 1 FROM rowlock
-  WHERE owner IS NOT NULL AND expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER)
+  WHERE owner IS NOT NULL AND expires_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)
     OR placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230);
 DROP TABLE rowlock_down;
 UPDATE rowlock_floor SET floor = max(floor, (SELECT coalesce(max(token), 0) FROM rowlock));

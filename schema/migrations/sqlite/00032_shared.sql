@@ -36,13 +36,13 @@ CREATE TABLE IF NOT EXISTS rowlock_member (reader_group BLOB, expires_at INTEGER
 CREATE TABLE IF NOT EXISTS rowlock_limit (name BLOB);
 CREATE TABLE rowlock_down (guards INTEGER CONSTRAINT "the tables stay: readers hold keys, or slots of limits are held" CHECK (guards = 0));
 INSERT INTO rowlock_down SELECT EXISTS (SELECT 1 FROM rowlock_member
-  WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER) AND reader_group <> x'00000000000000000000000000000000')
+  WHERE expires_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AND reader_group <> x'00000000000000000000000000000000')
 OR EXISTS (SELECT 1 FROM rowlock AS r JOIN rowlock_limit AS l
   ON substr(r.key, 1, length(l.name)) = l.name AND length(r.key) = length(l.name) + 4
-  WHERE r.owner IS NOT NULL AND r.expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER));
+  WHERE r.owner IS NOT NULL AND r.expires_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
 DROP TABLE rowlock_down;
 DELETE FROM rowlock_meta WHERE name IN ('schema_version/shared', 'compatible_from/shared');
 DROP TABLE rowlock_limit;
 DROP TABLE rowlock_member;
-UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(unixepoch('subsec') * 1000 AS INTEGER)
+UPDATE rowlock SET owner = NULL, note = '', expires_at = CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)
 WHERE placement = 0 AND owner IS NOT NULL AND expires_at = 253370764800000;

@@ -22,7 +22,7 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version/once', '3');
 
 CREATE TABLE IF NOT EXISTS rowlock_once (expires_at INTEGER);
 CREATE TABLE rowlock_down (guards INTEGER CONSTRAINT "the tables stay: results of once have not expired" CHECK (guards = 0));
-INSERT INTO rowlock_down SELECT EXISTS (SELECT 1 FROM rowlock_once WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER));
+INSERT INTO rowlock_down SELECT EXISTS (SELECT 1 FROM rowlock_once WHERE expires_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
 DROP TABLE rowlock_down;
 DELETE FROM rowlock_meta WHERE name IN ('schema_version/once', 'compatible_from/once');
 DROP TABLE rowlock_once;

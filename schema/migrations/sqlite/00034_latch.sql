@@ -35,7 +35,7 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version/latch', '3');
 
 CREATE TABLE IF NOT EXISTS rowlock_latch (expires_at INTEGER);
 CREATE TABLE rowlock_down (guards INTEGER CONSTRAINT "the tables stay: latches or barriers have not expired" CHECK (guards = 0));
-INSERT INTO rowlock_down SELECT EXISTS (SELECT 1 FROM rowlock_latch WHERE expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER));
+INSERT INTO rowlock_down SELECT EXISTS (SELECT 1 FROM rowlock_latch WHERE expires_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
 DROP TABLE rowlock_down;
 DELETE FROM rowlock_meta WHERE name IN ('schema_version/latch', 'compatible_from/latch');
 DROP TABLE IF EXISTS rowlock_party;
