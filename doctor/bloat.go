@@ -20,13 +20,16 @@ const (
 
 // bloat finds tables whose dead rows are not removed.
 func bloat(ctx context.Context, x *examiner) (f Finding, err error) {
-	rows, err := x.scan(ctx, "bloat", x.bloatArgs()...)
-	if err != nil {
+	if x.d.Name() == "sqlite" {
+		rows, err := x.scan(ctx, "bloat")
+		if err == nil {
+			freePages(&f, rows[0])
+		}
 		return f, err
 	}
-	if x.d.Name() == "sqlite" {
-		freePages(&f, rows[0])
-		return f, nil
+	rows, err := x.scan(ctx, "bloat", x.like()...)
+	if err != nil {
+		return f, err
 	}
 	for _, name := range []string{"autovacuum", "track_counts"} {
 		s := x.first(name)
@@ -43,13 +46,6 @@ func bloat(ctx context.Context, x *examiner) (f Finding, err error) {
 	}
 	f.fine("dead versions of rows are removed")
 	return f, nil
-}
-
-func (x *examiner) bloatArgs() []any {
-	if x.d.Name() == "sqlite" {
-		return nil
-	}
-	return x.like()
 }
 
 func deadVersions(f *Finding, r []string) {

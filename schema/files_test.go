@@ -60,7 +60,8 @@ func TestPlainSQL(t *testing.T) {
 }
 
 // Drivers that run many statements at once are given the text in one piece.
-// The sqlite3 of a distribution may be older than the SQLite that rowlock needs: Debian 12 has 3.40.
+// The sqlite3 of a distribution may be older than the SQLite that rowlock needs: Debian 12 has
+// 3.40.
 func TestTheProgramSQLite3MakesTablesAndRefusesToRemoveThem(t *testing.T) {
 	program, err := exe.LookPath("sqlite3")
 	if err != nil {

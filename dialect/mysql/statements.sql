@@ -325,7 +325,6 @@ AND fenced_by = CONNECTION_ID() AND fenced_token = token
 SELECT value FROM rowlock_meta WHERE name = 'instance'
 
 -- name: schema-version
--- There are six: the limit is that of no session's sql_select_limit.
 SELECT v.value, f.value, v.name FROM rowlock_meta AS v LEFT JOIN rowlock_meta AS f
   ON f.name = REPLACE(v.name, 'schema_version', 'compatible_from') WHERE substr(v.name, 1, 14) = 'schema_version' ORDER BY v.name LIMIT 100
 

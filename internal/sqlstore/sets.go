@@ -68,7 +68,7 @@ func (s Sets) Need(set Set) error {
 }
 
 // SetsOf reads the versions of rowlock's tables. It returns an error that wraps lease.ErrNoSchema
-// if there is none of Core.
+// if there is none of Core. MySQL's LIMIT is so that no session's sql_select_limit cuts it.
 func SetsOf(ctx context.Context, conn *sql.Conn, d Texts) (Sets, error) {
 	rows, err := conn.QueryContext(ctx, d.Text("schema-version"))
 	if err != nil {

@@ -171,21 +171,16 @@ func (p *program) status(ctx context.Context) error {
 			OK    bool   `json:"ok"`
 			State string `json:"state"`
 		}{schema.Version, err == nil, state})
-		return errors.Join(printed, silent(err))
+		if err == nil {
+			return printed
+		}
+		return &exitError{code: exitCode(err)} // it was printed already
 	}
 	if err != nil {
 		return err
 	}
 	p.out.Line("%s: %s, version %d", t.Name, state, schema.Version)
 	return nil
-}
-
-// silent keeps the exit code of an error that was printed already.
-func silent(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &exitError{code: exitCode(err)}
 }
 
 func (p *program) version() *cobra.Command {

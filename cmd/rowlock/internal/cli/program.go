@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"io"
 	"os"
 	"strings"
@@ -32,7 +31,7 @@ func (p *program) listed(c *cobra.Command) *cobra.Command {
 
 // atMostOne is the optional argument of a command.
 func atMostOne(args []string) string {
-	return cmp.Or(append(args, "")[0])
+	return append(args, "")[0]
 }
 
 const exitCodes = `
