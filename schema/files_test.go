@@ -106,6 +106,26 @@ func TestTheProgramSQLite3MakesTablesAndRefusesToRemoveThem(t *testing.T) {
 	}
 }
 
+// Managed servers of MySQL may refuse tables without a primary key. After schema.Down there is no
+// table of locks.
+func TestPlainSQLGoesDownWherePrimaryKeysAreRequired(t *testing.T) {
+	on(t, onMySQL, func(t *testing.T, s server) {
+		driver, dsn := s.fresh(t, s)
+		db := open(t, driver, dsn+"?sql_require_primary_key=1")
+		up, down, err := schema.SQL(s.dialect())
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain(t, db, up)
+		plain(t, db, down)
+		plain(t, db, up)
+		if err := schema.Down(t.Context(), db, s.dialect()); err != nil {
+			t.Fatal(err)
+		}
+		plain(t, db, down)
+	})
+}
+
 func TestPlainSQLInOnePiece(t *testing.T) {
 	for _, s := range []server{onSQLite, onPostgres} {
 		on(t, s, func(t *testing.T, s server) {

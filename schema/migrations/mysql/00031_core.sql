@@ -99,12 +99,12 @@ INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '3');
 
 -- rowlock_floor and rowlock_meta stay: tokens of tables that are made anew go on above those that
 -- were granted. Nothing is granted any more in rowlock_down, which a run that was cut short leaves.
-CREATE TABLE IF NOT EXISTS rowlock_down (token BIGINT);
+CREATE TABLE IF NOT EXISTS rowlock_down (token BIGINT PRIMARY KEY);
 UPDATE rowlock_floor SET floor = GREATEST(floor, COALESCE((SELECT MAX(token) FROM rowlock_down), 0));
 DROP TABLE rowlock_down;
 -- It refuses as a duplicate entry, because only a procedure can raise an error. After schema.Down
--- there is no table of locks.
-CREATE TABLE IF NOT EXISTS rowlock (owner BINARY(16), token BIGINT, expires_at DATETIME(6), placement SMALLINT);
+-- there is no table of locks. A stand-in has a primary key, which a server may require, and what schema.Uninstall knows.
+CREATE TABLE IF NOT EXISTS rowlock (owner BINARY(16), token BIGINT PRIMARY KEY, acquired_at INT, expires_at DATETIME(6), placement SMALLINT);
 INSERT INTO rowlock_meta (name) SELECT 'the tables stay: keys are locked, in a cluster or out of tokens'
 FROM (SELECT 1 UNION ALL SELECT 2) AS twice WHERE EXISTS (SELECT 1 FROM rowlock
   WHERE owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6)

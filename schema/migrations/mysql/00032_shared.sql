@@ -31,9 +31,9 @@ INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version/shared', '
 -- +goose Down
 
 -- A key whose readers are all dead is freed, because only their rows say so. See core for the rest.
-CREATE TABLE IF NOT EXISTS rowlock (`key` VARBINARY(255), owner BINARY(16), note VARBINARY(384), token BIGINT, expires_at DATETIME(6), placement SMALLINT);
-CREATE TABLE IF NOT EXISTS rowlock_member (reader_group BINARY(16), expires_at DATETIME(6));
-CREATE TABLE IF NOT EXISTS rowlock_limit (name VARBINARY(251));
+CREATE TABLE IF NOT EXISTS rowlock (`key` VARBINARY(255) PRIMARY KEY, owner BINARY(16), note VARBINARY(384), token BIGINT, acquired_at INT, expires_at DATETIME(6), placement SMALLINT);
+CREATE TABLE IF NOT EXISTS rowlock_member (reader_group BINARY(16) PRIMARY KEY, joined_at INT, expires_at DATETIME(6));
+CREATE TABLE IF NOT EXISTS rowlock_limit (name VARBINARY(251) PRIMARY KEY, peak INT);
 INSERT INTO rowlock_meta (name) SELECT 'the tables stay: readers hold keys, or slots of limits are held'
 FROM (SELECT 1 UNION ALL SELECT 2) AS twice WHERE EXISTS (SELECT 1 FROM rowlock_member
   WHERE expires_at > UTC_TIMESTAMP(6) AND reader_group <> x'00000000000000000000000000000000')

@@ -19,7 +19,7 @@ INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version/once', '3'
 
 -- +goose Down
 
-CREATE TABLE IF NOT EXISTS rowlock_once (expires_at DATETIME(6));
+CREATE TABLE IF NOT EXISTS rowlock_once (expires_at DATETIME(6) PRIMARY KEY, fingerprint INT);
 INSERT INTO rowlock_meta (name) SELECT 'the tables stay: results of once have not expired'
 FROM (SELECT 1 UNION ALL SELECT 2) AS twice WHERE EXISTS (SELECT 1 FROM rowlock_once WHERE expires_at > UTC_TIMESTAMP(6));
 DELETE FROM rowlock_meta WHERE name IN ('schema_version/once', 'compatible_from/once');

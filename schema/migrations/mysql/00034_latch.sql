@@ -33,7 +33,7 @@ INSERT IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version/latch', '3
 
 -- +goose Down
 
-CREATE TABLE IF NOT EXISTS rowlock_latch (expires_at DATETIME(6));
+CREATE TABLE IF NOT EXISTS rowlock_latch (expires_at DATETIME(6) PRIMARY KEY, generation INT);
 INSERT INTO rowlock_meta (name) SELECT 'the tables stay: latches or barriers have not expired'
 FROM (SELECT 1 UNION ALL SELECT 2) AS twice WHERE EXISTS (SELECT 1 FROM rowlock_latch WHERE expires_at > UTC_TIMESTAMP(6));
 DELETE FROM rowlock_meta WHERE name IN ('schema_version/latch', 'compatible_from/latch');

@@ -100,7 +100,7 @@ INSERT OR IGNORE INTO rowlock_meta (name, value) VALUES ('schema_version', '3');
 
 -- rowlock_floor and rowlock_meta stay, so that tokens go on above those that were granted. Only a
 -- trigger could raise an error: a constraint refuses. schema.Down has left no table of locks.
-CREATE TABLE IF NOT EXISTS rowlock (owner BLOB, token INTEGER, expires_at INTEGER, placement INTEGER);
+CREATE TABLE IF NOT EXISTS rowlock (owner BLOB, token INTEGER, acquired_at, expires_at INTEGER, placement INTEGER);
 CREATE TABLE rowlock_down (guards INTEGER CONSTRAINT "the tables stay: keys are locked, in a cluster or out of tokens" CHECK (guards = 0));
 INSERT INTO rowlock_down SELECT EXISTS (SELECT 1 FROM rowlock
   WHERE owner IS NOT NULL AND expires_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)

@@ -31,9 +31,9 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version/shared', '3');
 -- +goose Down
 
 -- A key whose readers are all dead is freed, because only their rows say so. See core for the rest.
-CREATE TABLE IF NOT EXISTS rowlock (key BLOB, owner BLOB, note TEXT, token INTEGER, expires_at INTEGER, placement INTEGER);
-CREATE TABLE IF NOT EXISTS rowlock_member (reader_group BLOB, expires_at INTEGER);
-CREATE TABLE IF NOT EXISTS rowlock_limit (name BLOB);
+CREATE TABLE IF NOT EXISTS rowlock (key BLOB, owner BLOB, note TEXT, token INTEGER, acquired_at, expires_at INTEGER, placement INTEGER);
+CREATE TABLE IF NOT EXISTS rowlock_member (reader_group BLOB, joined_at, expires_at INTEGER);
+CREATE TABLE IF NOT EXISTS rowlock_limit (name BLOB, peak);
 CREATE TABLE rowlock_down (guards INTEGER CONSTRAINT "the tables stay: readers hold keys, or slots of limits are held" CHECK (guards = 0));
 INSERT INTO rowlock_down SELECT EXISTS (SELECT 1 FROM rowlock_member
   WHERE expires_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AND reader_group <> x'00000000000000000000000000000000')

@@ -20,7 +20,7 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version/once', '3');
 
 -- +goose Down
 
-CREATE TABLE IF NOT EXISTS rowlock_once (expires_at INTEGER);
+CREATE TABLE IF NOT EXISTS rowlock_once (expires_at INTEGER, fingerprint);
 CREATE TABLE rowlock_down (guards INTEGER CONSTRAINT "the tables stay: results of once have not expired" CHECK (guards = 0));
 INSERT INTO rowlock_down SELECT EXISTS (SELECT 1 FROM rowlock_once WHERE expires_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
 DROP TABLE rowlock_down;

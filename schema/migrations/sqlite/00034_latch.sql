@@ -33,7 +33,7 @@ INSERT INTO rowlock_meta (name, value) VALUES ('schema_version/latch', '3');
 
 -- +goose Down
 
-CREATE TABLE IF NOT EXISTS rowlock_latch (expires_at INTEGER);
+CREATE TABLE IF NOT EXISTS rowlock_latch (expires_at INTEGER, generation);
 CREATE TABLE rowlock_down (guards INTEGER CONSTRAINT "the tables stay: latches or barriers have not expired" CHECK (guards = 0));
 INSERT INTO rowlock_down SELECT EXISTS (SELECT 1 FROM rowlock_latch WHERE expires_at > CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
 DROP TABLE rowlock_down;
