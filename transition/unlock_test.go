@@ -81,7 +81,7 @@ func TestRedislockRefusesATTLThatItCannotKeep(t *testing.T) {
 // broken is an old lock of an application's own that panics.
 type broken struct {
 	counted
-	locks, unlocks bool
+	locks bool
 }
 
 func (b *broken) Lock(context.Context, string, bool) (transition.OldHeld, error) {

@@ -4,11 +4,14 @@ go 1.26.0
 
 replace github.com/rowlockdb/rowlock => ../..
 
+replace github.com/rowlockdb/rowlock/shedlock => ../../shedlock
+
 require (
 	github.com/lib/pq v1.12.3
 	github.com/mattn/go-sqlite3 v1.14.53
 	github.com/ncruces/go-sqlite3 v0.37.0
 	github.com/rowlockdb/rowlock v0.0.0-00010101000000-000000000000
+	github.com/rowlockdb/rowlock/shedlock v0.0.0-00010101000000-000000000000
 )
 
 require (
@@ -22,6 +25,7 @@ require (
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/jackc/pgx/v5 v5.12.0 // indirect
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
+	github.com/jmoiron/sqlx v1.4.0 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/ncruces/go-sqlite3-wasm/v6 v6.5.35401 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
