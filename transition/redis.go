@@ -36,8 +36,8 @@ func Redislock(client redis.UniversalClient, ttl time.Duration, name func(key st
 }
 
 func (r *redisLock) Lock(ctx context.Context, key string, wait bool) (OldHeld, error) {
-	if r.ttl <= time.Second { // checkEvery is too long for it, and the key would be lost in between
-		return nil, fmt.Errorf("%w: transition: Redislock with a TTL of %s: it must be above 1s", lease.ErrConfig, r.ttl)
+	if r.ttl < time.Second { // checkEvery is too long for it, and the key would be lost in between
+		return nil, fmt.Errorf("%w: transition: Redislock with a TTL of %s: it must be at least 1s", lease.ErrConfig, r.ttl)
 	}
 	opts := &redislock.Options{Metadata: mark}
 	l, err := r.locks.Obtain(ctx, r.name(key), r.ttl, opts)
