@@ -6,8 +6,6 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
 	"embed"
 	"fmt"
 	"strings"
@@ -36,11 +34,8 @@ func open(s sqlstore.Settings, text sqlstore.Sections) (sqlstore.Database, sqlst
 		OneWriter:  true,
 		Statements: sqlstore.Statements{AsStored: sqlstore.AsText, Clamps: true},
 		OpenChecks: sqlstore.OpenChecks{CheckNames: checkNames, ProbePool: d.probePool},
-		OwnTx: sqlstore.OwnTx{Abandon: func(ctx context.Context, conn *sql.Conn) error {
-			abandon(ctx, conn)
-			return nil
-		}},
-		Sessions: sqlstore.Sessions{Version: d.version},
+		OwnTx:      sqlstore.OwnTx{Abandon: abandon},
+		Sessions:   sqlstore.Sessions{Version: d.version},
 	}
 }
 
