@@ -13,7 +13,9 @@ var libraries = []string{
 }
 
 func ofLibrary(path string) bool {
-	return slices.ContainsFunc(libraries, func(l string) bool { return path == l || strings.HasPrefix(path, l+"/") })
+	return slices.ContainsFunc(libraries, func(l string) bool {
+		return path == l || strings.HasPrefix(path, l+"/")
+	})
 }
 
 // isTransaction reports whether t is what a library's Begin returns. gorm has one type for pools
