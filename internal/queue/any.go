@@ -172,7 +172,7 @@ func (a *anyWaiter) Won(_ context.Context, g Grants) {
 		a.q.poller.Own(key, observed{Note: a.call.Want.Note, Remaining: a.call.Want.TTL})
 		a.q.keys.notify(key)
 	}
-	a.passOn(unused)
+	a.q.notify.PassOn(unused...)
 }
 
 // wonAny takes a out of all queues, because it has key, whose next release will wake another
@@ -190,7 +190,7 @@ func (s *keys) wonAny(a *anyWaiter, key string) (others bool, unused []string) {
 // Leave leaves all queues, because the call wants no key more.
 func (a *anyWaiter) Leave(context.Context) signal {
 	sig, unused := a.q.keys.leaveAny(a)
-	a.passOn(unused)
+	a.q.notify.PassOn(unused...)
 	return sig
 }
 
@@ -224,10 +224,4 @@ func (s *keys) removeAny(a *anyWaiter, key string) (unused []string) {
 		}
 	}
 	return unused
-}
-
-func (a *anyWaiter) passOn(keys []string) {
-	for _, key := range keys {
-		a.q.notify.PassOn(key)
-	}
 }

@@ -22,16 +22,21 @@ type Config struct {
 // order, and between processes the first attempt at a free key gets it. A process keeps a key among
 // its own waiters for a bounded time only.
 type Attempts struct {
+	base
+	keys keys
+}
+
+// base is what both queues have.
+type base struct {
 	cfg    Config
 	store  *adapter.Store
-	keys   keys
 	poller *poller
 	notify *notifications
 }
 
 // NewAttempts returns a queue without waiters.
 func NewAttempts(cfg Config) *Attempts {
-	q := &Attempts{cfg: cfg, store: cfg.Asker.Store}
+	q := &Attempts{base: base{cfg: cfg, store: cfg.Asker.Store}}
 	q.keys.policy = policy{
 		grants: cfg.HandOvers, lasts: cfg.PollMax, slice: cfg.PollMin, watches: cfg.Asker.Watches,
 	}
@@ -68,10 +73,10 @@ func (q *Attempts) Freed(key string) {
 }
 
 // Watch listens for keys that other processes release.
-func (q *Attempts) Watch(keys []string) *Watch { return q.notify.Watch(keys) }
+func (q *base) Watch(keys []string) *Watch { return q.notify.Watch(keys) }
 
 // Notifications returns how many this process has heard, and whether it listens.
-func (q *Attempts) Notifications() (heard int64, connected bool) {
+func (q *base) Notifications() (heard int64, connected bool) {
 	return q.notify.Heard(), q.notify.Connected()
 }
 

@@ -172,7 +172,7 @@ func TestALookIsBelievedOnlyOfAKeyThatWasFree(t *testing.T) {
 		"a reader's release": {next: true},
 		"a slot":             {slot: true},
 	} {
-		q := &Attempts{cfg: Config{PollMin: time.Second, PollMax: time.Hour}}
+		q := &Attempts{base: base{cfg: Config{PollMin: time.Second, PollMax: time.Hour}}}
 		now := time.Now()
 		q.keys.granted("k", 1, now, 0)
 		looked := Release{Lease: lease.Lease{Key: "k", Shared: c.shared}}

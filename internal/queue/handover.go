@@ -145,12 +145,21 @@ func (s *keys) goLast(i *Release, room time.Duration) {
 // still to be released: the waiters had left when the answer came. Passed says that a try without
 // an answer may have handed the lease over, and that it may have passed to other owners since.
 func (q *Attempts) handOn(ctx context.Context, i *Release, w *waiter) (done bool) {
-	orphans := q.cfg.Asker.Orphans
+	orphans, asked := q.cfg.Asker.Orphans, false
+	var to lease.Lease
+	defer func() {
+		if asked { // a driver has panicked: w would be in no queue, and wait for ever
+			q.keys.giveBack(w)
+			orphans.AddLeases(to)
+		}
+	}()
 	for ; w != nil; w, i.state.over = q.keys.claim(i.Lease.Key, true, !q.notify.wakes.Load()) {
 		next := w.call.Want.Request(w.key) // under a fresh owner for each attempt
-		g := Grants{Sent: time.Now(), HandedOver: true}
-		g.Each = []Grant{{next, q.store.HandOver(ctx, []lease.HandOver{{From: i.state.freed, To: next}})[0]}}
-		to, answer := g.Lease(0), &g.Each[0].Answer
+		g := Grants{Sent: time.Now(), HandedOver: true, Each: []Grant{{Req: next}}}
+		answer := &g.Each[0].Answer
+		to, asked = g.Lease(0), true
+		*answer = q.store.HandOver(ctx, []lease.HandOver{{From: i.state.freed, To: next}})[0]
+		to.Token, asked = answer.Token, false
 		switch {
 		case errors.Is(answer.Err, lease.ErrMoved): // given up; the next waiter must ask where it is
 			q.keys.giveBack(w)

@@ -65,20 +65,22 @@ func (h *notifications) unregister() {
 	_ = h.store.Unregister(ctx, h.process, keys)
 }
 
-// PassOn wakes the next process for a key that this process was woken for and does not want. It
-// takes the registration back, so that the others do not wake this process in vain each time.
-func (h *notifications) PassOn(key string) {
+// PassOn wakes the next process for keys that this process was woken for and does not want. It
+// takes the registrations back, so that the others do not wake this process in vain each time.
+func (h *notifications) PassOn(keys ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.stopped || !h.wakes.Load() {
+	if h.stopped || !h.wakes.Load() || len(keys) == 0 {
 		return
 	}
-	delete(h.until, key)
+	for _, key := range keys {
+		delete(h.until, key)
+	}
 	h.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(h.ctx, adapter.Timeout)
 		defer cancel()
-		h.Announce(key)
-		_ = h.store.Unregister(ctx, h.process, []string{key})
+		h.Announce(keys...)
+		_ = h.store.Unregister(ctx, h.process, keys)
 	})
 }
 

@@ -122,10 +122,12 @@ func (r *Releaser) GiveUp(ctx context.Context, items []Release) {
 		i.state.freed, i.state.went = i.Lease, i.Freed && !i.Lease.Shared
 		plain = plain && i.Keep <= 0 && !i.Open && !i.Left
 	}
-	defer r.clean(items)
+	answered := false
+	defer r.clean(items, &answered)
 	if plain || r.prepare(ctx, items) {
 		r.Queue.GiveUp(ctx, items)
 	}
+	answered = true
 	for n := range items {
 		if a := &items[n].Answer; a.Err != nil || a.Gone {
 			r.explain(ctx, items)
@@ -169,7 +171,8 @@ func (r *Releaser) explain(ctx context.Context, items []Release) {
 
 // clean leaves to the orphan cleaner what is not known to be released. Of a lease that leaves with
 // an open transaction the cleaner finds that it was committed, or releases it after a rollback.
-func (r *Releaser) clean(items []Release) {
+// What was not answered has no error: a driver has panicked.
+func (r *Releaser) clean(items []Release, answered *bool) {
 	var orphans []lease.Lease
 	for n := range items {
 		i := &items[n]
@@ -182,7 +185,7 @@ func (r *Releaser) clean(items []Release) {
 		case i.Unknown:
 			orphans = append(orphans, i.Lease)
 		}
-		if i.Keep <= 0 && i.Answer.Err != nil {
+		if i.Keep <= 0 && (i.Answer.Err != nil || !*answered) {
 			orphans = append(orphans, i.state.freed)
 		}
 		if i.state.leaves { // its holder has said when the key is to be free

@@ -15,10 +15,7 @@ import (
 // each waiter has a ticket there, and a holder passes the key to the head of the queue. Tickets
 // keeps which of them are this process's, and polls their positions.
 type Tickets struct {
-	cfg    Config
-	store  *adapter.Store
-	notify *notifications
-	poller *poller
+	base
 
 	mu      sync.Mutex
 	waiting map[string]*ticket // by owner
@@ -26,7 +23,7 @@ type Tickets struct {
 
 // NewTickets returns a queue without waiters.
 func NewTickets(cfg Config) *Tickets {
-	q := &Tickets{cfg: cfg, store: cfg.Asker.Store, waiting: make(map[string]*ticket)}
+	q := &Tickets{base: base{cfg: cfg, store: cfg.Asker.Store}, waiting: make(map[string]*ticket)}
 	q.poller = newPoller(polling{
 		Min: cfg.PollMin, Max: cfg.PollMax, Wanted: q.waits, Read: q.read, Found: q.found,
 	})
@@ -39,14 +36,6 @@ func NewTickets(cfg Config) *Tickets {
 func (q *Tickets) Stop() {
 	q.poller.Stop()
 	q.notify.Stop()
-}
-
-// Watch listens for keys that other processes release.
-func (q *Tickets) Watch(keys []string) *Watch { return q.notify.Watch(keys) }
-
-// Notifications returns how many this process has heard, and whether it listens.
-func (q *Tickets) Notifications() (heard int64, connected bool) {
-	return q.notify.Heard(), q.notify.Connected()
 }
 
 // Granted notes nothing: a fair queue needs no budget.

@@ -18,9 +18,7 @@ var _ lease.AllAcquirer = (*Store)(nil)
 // AcquireAll grants every key or none. It needs one statement if all keys have rows, and three
 // otherwise: it creates free rows first, because a row that it created for its owner could not be
 // taken back if another key were refused.
-func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
-	[]lease.Acquired, error,
-) {
+func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	if err := adapter.CheckAll(reqs); err != nil || len(reqs) == 0 {
 		return nil, err
 	}
@@ -31,9 +29,7 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
 	return out, err
 }
 
-func (s *Store) acquireAll(ctx context.Context, reqs []lease.AcquireRequest) (
-	[]lease.Acquired, error,
-) {
+func (s *Store) acquireAll(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
 	places, changes := inKeyOrder(reqs)
 	applied, uncertain,
 		err := askTwice(ctx, s.engine, about{conn.Acquire, "acquire all", changes[0].From.Key},
@@ -88,9 +84,7 @@ func inKeyOrder(reqs []lease.AcquireRequest) (places []int, changes []sqlstore.C
 // error say that the dialect leaves every change to be made alone.
 func (s *Store) applyAll(
 	ctx context.Context, session *conn.Session, changes []sqlstore.Change,
-) (
-	[]sqlstore.Applied, error,
-) {
+) ([]sqlstore.Applied, error) {
 	applied, err := s.d.Apply(ctx, session, changes, true)
 	if err != nil {
 		return nil, err
@@ -207,9 +201,7 @@ func blocked(r *lease.AcquireRequest, row lease.Record) lease.Acquired {
 	return a
 }
 
-func (s *Store) look(ctx context.Context, reqs []lease.AcquireRequest) (
-	map[string]lease.Record, error,
-) {
+func (s *Store) look(ctx context.Context, reqs []lease.AcquireRequest) (map[string]lease.Record, error) {
 	keys := keysOf(reqs)
 	records, err := s.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})
 	return byKeys(records), err

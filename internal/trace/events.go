@@ -10,9 +10,7 @@ import (
 )
 
 // about is an event about a lease of this client. note is as it is stored.
-func (r *Recorder) about(
-	kind lease.EventKind, l *lease.Lease, note string, at time.Time,
-) lease.TraceEvent {
+func about(kind lease.EventKind, l *lease.Lease, note string, at time.Time) lease.TraceEvent {
 	e := lease.TraceEvent{Kind: kind, Key: l.Key, At: at, Token: l.Token, Owner: l.Owner}
 	e.Identity, e.Note = lease.SplitNote(note)
 	return e
@@ -27,7 +25,7 @@ func (r *Recorder) Granted(
 		kind = lease.EventHandedOver
 	}
 	if r.Has(kind) {
-		e := r.about(kind, l, note, at)
+		e := about(kind, l, note, at)
 		e.Took = waited
 		r.Add(e)
 	}
@@ -36,7 +34,7 @@ func (r *Recorder) Granted(
 // Released records an end that the holder wanted.
 func (r *Recorder) Released(l *lease.Lease, note string, at time.Time, held time.Duration) {
 	if r.Has(lease.EventReleased) {
-		e := r.about(lease.EventReleased, l, note, at)
+		e := about(lease.EventReleased, l, note, at)
 		e.Took = held
 		r.Add(e)
 	}
@@ -44,7 +42,7 @@ func (r *Recorder) Released(l *lease.Lease, note string, at time.Time, held time
 
 // Lost records an end that the holder did not want.
 func (r *Recorder) Lost(l *lease.Lease, note string, held time.Duration, cause error) {
-	e := r.about(lease.EventLost, l, note, time.Now())
+	e := about(lease.EventLost, l, note, time.Now())
 	e.Took, e.Detail = held, cause.Error()
 	r.Add(e)
 }
