@@ -4,6 +4,7 @@
 package cleanup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -117,12 +118,12 @@ func (c *Cleaner) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-c.wake:
-			_, _ = c.round(ctx, func(o *orphaned) bool { return o.fresh })
+			_, _ = c.round(ctx, true)
 			if again != nil {
 				continue
 			}
 		case <-again:
-			more, _ = c.round(ctx, every)
+			more, _ = c.round(ctx, false)
 		}
 		if again = nil; more {
 			again = time.After(pause)
@@ -130,14 +131,12 @@ func (c *Cleaner) loop(ctx context.Context) {
 	}
 }
 
-func every(*orphaned) bool { return true }
-
-// take returns the orphans that due selects. None of them is fresh any more.
-func (c *Cleaner) take(due func(*orphaned) bool) (leases []lease.Lease) {
+// take returns all orphans, or those that are fresh. None of them is fresh any more.
+func (c *Cleaner) take(fresh bool) (leases []lease.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for l, o := range c.orphans {
-		if due(o) {
+		if o.fresh || !fresh {
 			leases = append(leases, l)
 			o.fresh = false
 		}
@@ -145,30 +144,28 @@ func (c *Cleaner) take(due func(*orphaned) bool) (leases []lease.Lease) {
 	return leases
 }
 
-// round releases once the orphans that due selects. It reports whether any orphan must be released
-// again, and why one could not be.
-func (c *Cleaner) round(ctx context.Context, due func(*orphaned) bool) (more bool, err error) {
+// round releases once all orphans, or those that are fresh. It reports whether any orphan must be
+// released again, and why one could not be.
+func (c *Cleaner) round(ctx context.Context, fresh bool) (more bool, err error) {
 	// The bound is short, so that a store that hangs and then answers again is asked again.
 	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
-	now, leases := time.Now(), c.take(due)
+	now, leases := time.Now(), c.take(fresh)
 	if len(leases) == 0 {
 		return false, nil
 	}
-	if c.queue {
-		// Tickets go first, because an owner without a ticket is granted nothing more.
-		if err := c.store.Leave(ctx, leases); err != nil {
-			return true, err
-		}
+	var queued error
+	if c.queue { // tickets go first, because an owner without a ticket is granted nothing more
+		queued = c.store.Leave(ctx, leases)
 	}
 	answers := c.store.Release(ctx, leases)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	failed := 0
 	for i, l := range leases {
-		switch {
-		case answers[i].Err != nil:
-			err = answers[i].Err
+		switch failure := cmp.Or(answers[i].Err, queued); {
+		case failure != nil:
+			err = failure
 			failed++
 		case now.After(c.orphans[l].until):
 			delete(c.orphans, l)
@@ -200,7 +197,7 @@ func (c *Cleaner) Stop(ctx context.Context) (err error) {
 			last = context.WithoutCancel(ctx) // once at least: the store may be answering again
 		}
 		var more bool
-		more, err = c.round(last, every)
+		more, err = c.round(last, false)
 		// A store that cannot settle may grant until the orphan's window is over.
 		if again = err != nil || more && !settled; again {
 			select {

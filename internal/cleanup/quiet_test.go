@@ -69,3 +69,37 @@ func TestAnOutageOfManyRoundsIsLoggedAFewTimes(t *testing.T) {
 		}
 	})
 }
+
+// unqueued is a store whose tickets cannot be removed: a right is missing, or rows are locked.
+type unqueued struct{ *memstore.Store }
+
+func (unqueued) Leave(context.Context, []lease.Lease) error { return errors.New("tickets are locked") }
+
+func TestAnOrphanIsReleasedThoughItsTicketCannotBeRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, log := unqueued{memstore.New()}, &clienttest.Journal{}
+		q := lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: time.Hour}
+		if got, err := s.Acquire(t.Context(), []lease.AcquireRequest{q}); err != nil || !got[0].Granted {
+			t.Fatal(got, err)
+		}
+		c := cleanup.Start(adapter.Of(s), true, slog.New(slog.NewTextHandler(log, nil)))
+		c.AddLeases(lease.Lease{Key: "k", Owner: q.Owner})
+		synctest.Wait()
+		q.Owner = lease.NewOwner()
+		if got, err := s.Acquire(t.Context(), []lease.AcquireRequest{q}); err != nil || !got[0].Granted {
+			t.Errorf("the next owner: %+v, %v", got, err)
+		}
+		if !strings.Contains(log.String(), "tickets are locked") {
+			t.Errorf("not logged: %s", log)
+		}
+		time.Sleep(time.Minute)
+		if open, cleaned := c.Counts(); open != 1 || cleaned != 0 {
+			t.Errorf("%d orphans, %d cleaned; its ticket may be granted yet", open, cleaned)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := c.Stop(ctx); err == nil {
+			t.Error("Stop says that nothing is left")
+		}
+	})
+}
