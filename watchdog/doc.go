@@ -16,7 +16,7 @@
 // moment.
 //
 // Every renewal also brings a reading of the store's clock. If that clock has run ahead of ours by
-// more than half a margin since the last reading, every deadline comes earlier by as much.
+// more than half a margin since a lease was extended, its deadline comes earlier by as much.
 //
 // # Behind a fence
 //

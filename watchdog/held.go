@@ -33,6 +33,7 @@ type Held struct {
 	due      time.Duration // of the next renewal
 	at       time.Duration // of the next event: the heap's order
 	fenced   time.Duration // when the holder last fenced; 0 if a renewal found the row unlocked since
+	ahead    time.Duration // by how much the store's clock ran ahead, that deadline does not count
 	idle     *idle         // nil: no limit
 	guard    *Held         // is watched in place of this one, which is paused; else nil
 }
@@ -55,7 +56,7 @@ func (h *Held) watched() bool { return h.place > 0 }
 // extended.
 func (h *Held) trust(sent time.Time) {
 	h.deadline = sent.Sub(began) + min(h.TTL-h.Margin, never)
-	h.due = never
+	h.due, h.ahead = never, 0
 	if h.Every > 0 { // not all at once after a restart
 		h.due = sent.Sub(began) + min(h.Every, never) - rand.N(h.Every/10+1)
 	}
@@ -72,12 +73,12 @@ func (h *Held) extendFenced(sent time.Time, remaining, late time.Duration) {
 }
 
 // advance moves the deadline forward if the store's clock ran ahead by more than half the margin,
-// and makes the lease due at once. It reports whether it did.
+// in one step or several, and makes the lease due at once. It reports whether it did.
 func (h *Held) advance(ahead time.Duration, now time.Time) bool {
-	if ahead <= h.Margin/2 {
+	if h.ahead += ahead; h.ahead <= h.Margin/2 {
 		return false
 	}
-	h.deadline -= ahead
+	h.deadline, h.ahead = h.deadline-h.ahead, 0
 	if h.Every > 0 && !h.flying {
 		h.due = min(h.due, now.Sub(began))
 	}

@@ -46,7 +46,7 @@ func (d *Watchdog) Resume(h *Held, shared bool, sent time.Time) error {
 	}
 	d.queue.remove(guard)
 	now := time.Now()
-	h.deadline, h.flying, h.due = guard.deadline, false, never
+	h.deadline, h.ahead, h.flying, h.due = guard.deadline, guard.ahead, false, never
 	if !shared {
 		if h.Every > 0 {
 			h.due = now.Sub(began)

@@ -56,7 +56,7 @@ func (s *skew) since(sent time.Time) (ahead time.Duration) {
 
 // adjust reads the store's clock in a renewal's answers. If it ran ahead, the store's expiry of
 // every lease has come nearer by as much. So does the deadline of each lease whose margin is less
-// than twice that; the lease is due at once.
+// than twice that and what came before it; the lease is due at once.
 func (d *Watchdog) adjust(sent, received time.Time, answers []lease.Renewed) (ahead time.Duration) {
 	i := slices.IndexFunc(answers, func(a lease.Renewed) bool { return a.Err == nil && a.Clock != 0 })
 	if i < 0 {

@@ -121,6 +121,28 @@ func TestStepThatTheMarginsCoverIsNotTold(t *testing.T) {
 	})
 }
 
+// TestSmallStepsAddUp: each step is less than half the margin of a lease that is not renewed.
+func TestSmallStepsAddUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, told := newStepper(), make(skews, 10)
+		dog := watchdog.New(store, told.config())
+		defer dog.Stop()
+		keep(t, dog, "prober", renewEvery(2*time.Second))
+		time.Sleep(2 * time.Second) // one reading
+		watched := keep(t, dog, "watched", noRenew)
+		const step = margin * 2 / 5
+		for _, earlier := range []time.Duration{0, 2 * step, 2 * step, 4 * step} {
+			time.Sleep(time.Millisecond)
+			store.by(step)
+			time.Sleep(4 * time.Second)
+			if got := dog.Deadline(&watched.Held); !got.Equal(watched.sent.Add(trust - earlier)) {
+				t.Errorf("deadline %v after the grant, want %v less %v", got.Sub(watched.sent), trust, earlier)
+			}
+		}
+		told.expect(t, step, step)
+	})
+}
+
 // The readings come with the renewals of a lease whose margin is large; another's is not.
 func TestStepIsJudgedByEachLeasesMargin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
