@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -11,6 +12,9 @@ import (
 
 // Sweep removes rows that have been dead for at least the retention. See [lease.Sweeper].
 func (s *Store) Sweep(ctx context.Context, opts lease.SweepOptions) (removed int64, err error) {
+	if opts.Retention < 0 { // or waiters would lose their tickets
+		return 0, fmt.Errorf("%w: sweep: Retention (%s) is negative", lease.ErrConfig, opts.Retention)
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return removed, err

@@ -126,3 +126,20 @@ func TestClockRunsWithTime(t *testing.T) {
 		}
 	})
 }
+
+// A moment of death in the future is that of tickets whose waiters are alive.
+func TestANegativeRetentionIsRefused(t *testing.T) {
+	s := memstore.New()
+	ticket := lease.Ticket{Priority: 5}
+	ticket.AcquireRequest = lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: time.Second}
+	if err := s.Join(t.Context(), []lease.Ticket{ticket}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Sweep(t.Context(), lease.SweepOptions{Retention: -time.Hour}); !errors.Is(err, lease.ErrConfig) {
+		t.Errorf("%v, want ErrConfig", err)
+	}
+	at, err := s.QueuePositions(t.Context(), []lease.Lease{{Key: "k", Owner: ticket.Owner}})
+	if err != nil || at[0].Missing {
+		t.Errorf("a waiter has lost its ticket: %+v, %v", at, err)
+	}
+}
