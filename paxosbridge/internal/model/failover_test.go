@@ -36,8 +36,9 @@ var failovers = []struct {
 
 func TestWhatAFailoverBreaks(t *testing.T) {
 	race.Skip(t)
-	for _, f := range failovers {
+	for i, f := range failovers {
 		t.Run(f.name, func(t *testing.T) {
+			large(t, i%4)
 			m := Model{
 				Clients: 1, Movers: 1, Epochs: 2, Grants: 2, Failover: true, Lags: f.lags,
 				Audit: f.audit,

@@ -18,8 +18,9 @@ var (
 
 func soaking() bool { return os.Getenv("ROWLOCK_SOAK_STATES") != "" }
 
-// drawn is which of the large explorations this run has: they find the same in each run of the same
-// model, and take a minute each.
+// drawn is which of the large explorations this run has, and which fourth of the failovers and of
+// the guards that follow from others: they find the same in each run of the same model, and take a
+// minute, or seconds each.
 var drawn = rand.IntN(4)
 
 // large skips the exploration with this number if another was drawn.

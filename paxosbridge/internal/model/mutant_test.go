@@ -50,8 +50,9 @@ func TestWithoutHelpAKeyIsStuck(t *testing.T) {
 // doc.go says that other guards imply these. If this fails, they are needed, and belong above.
 func TestTheseGuardsFollowFromOthers(t *testing.T) {
 	race.Skip(t)
-	for _, guard := range []Mutant{departowner, departhome, returnhome, sealopen} {
+	for i, guard := range []Mutant{departowner, departhome, returnhome, sealopen} {
 		t.Run(guard.String(), func(t *testing.T) {
+			large(t, i)
 			m := small
 			m.Without = guard
 			holds(t, m, Everything&^NobodyStuck)
