@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/watchdog"
 )
@@ -37,7 +38,7 @@ func (o *outage) Renew(ctx context.Context, reqs []lease.RenewRequest) ([]lease.
 // The database is away for 0.8 TTL and back before the deadlines. Nothing may be lost, and what was
 // missed must not come back as a storm.
 func TestOutageOfMostOfATTLLosesNothing(t *testing.T) {
-	const leases = 10_000
+	leases := race.Few(2_000, 10_000)
 	for _, hangs := range []bool{false, true} {
 		for _, from := range []time.Duration{0, 1, ttl / 100, ttl / 20} {
 			name := fmt.Sprintf("down from %v", from)

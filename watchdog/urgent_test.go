@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/watchdog"
 )
@@ -15,6 +16,7 @@ import (
 // Renewals of all leases take two fifths of the time that the long ones have between two, and more
 // than a short one lives.
 func TestAShortLeaseIsRenewedBeforeLongOnesThatHaveTime(t *testing.T) {
+	race.Skip(t)
 	synctest.Test(t, func(t *testing.T) {
 		slow := renewer(func(_ context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
 			time.Sleep(100 * time.Millisecond)

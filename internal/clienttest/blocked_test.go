@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -114,7 +115,7 @@ func TestUserCodeThatBlocksHoldsUpNoOtherLockAndNoClose(t *testing.T) {
 // too; all are told, and no context waits for it.
 func TestTwentyThousandLossesAtOnceEndWithinTheMargin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n = 20_000
+		n := race.Few(2_000, 20_000)
 		var mu sync.Mutex
 		lines, hooks := 0, 0
 		slow := func(count *int) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
 )
@@ -176,6 +177,7 @@ func TestALineOfProcessesIsNotSuspected(t *testing.T) {
 // A cycle that is larger than a reading is meant for is found as far as it was read, and that it
 // is so large is told.
 func TestACycleOfVeryManyIsFoundAndTold(t *testing.T) {
+	race.Skip(t)
 	synctest.Test(t, func(t *testing.T) {
 		const n = 950
 		var s suspicions
