@@ -112,6 +112,7 @@ func TestLargerBoundsHoldAsFarAsTheyAreExplored(t *testing.T) {
 }
 
 func TestStatesArePackedWithoutLoss(t *testing.T) {
+	race.Skip(t)
 	ext := Model{
 		Clients: 1, Movers: 1, Epochs: 3, Grants: 1, Failover: true, Lags: Departs, Fences: true,
 	}
