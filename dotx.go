@@ -352,7 +352,7 @@ func (s *section) ended(err error) error {
 // failed explains an error of the database's, after which nothing was committed.
 func (s *section) failed(what string, err error) error {
 	v := sqlstore.Judge(s.d, err)
-	s.again = v.Class == sqlstore.Conflict
+	s.again = v.Class == sqlstore.Conflict || errors.Is(err, driver.ErrBadConn)
 	return v.Explain(fmt.Sprintf("%s the transaction of %q", what, s.locks.Keys()), err)
 }
 

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/opening"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -14,7 +16,7 @@ import (
 )
 
 // open probes the server and the table, and rehearses. A busy database is no refusal, because many
-// processes may open it at this moment.
+// processes may open it at this moment, nor is a bad connection, of which the pool may have many.
 func (o *Once) open(ctx context.Context) (err error) {
 	o.d, err = opening.Examine(ctx, o.db, o.d, o.cfg.Logger,
 		func(*sqlstore.Dialect, *sql.Conn) error { return nil })
@@ -23,7 +25,7 @@ func (o *Once) open(ctx context.Context) (err error) {
 	}
 	for pauses := retry.Pauses(); ; {
 		err = o.rehearse(ctx)
-		if !errors.Is(err, lease.ErrBusy) || !retry.Sleep(ctx, pauses.NextBackOff()) {
+		if !oneline.Is(err, lease.ErrBusy, driver.ErrBadConn) || !retry.Sleep(ctx, pauses.NextBackOff()) {
 			return sqlstore.ExplainPrivilege(ctx, o.db, o.d, err)
 		}
 	}

@@ -115,7 +115,10 @@ func (s *session) attempt(
 		return err
 	}
 	defer conn.Close()
-	if err = s.begin(ctx, conn); err == nil {
+	if err = s.dialect.Abandon(ctx, conn); err == nil { // what the application has left open
+		err = s.begin(ctx, conn)
+	}
+	if err == nil {
 		err = steps(ctx, conn)
 	}
 	return s.end(context.WithoutCancel(ctx), conn, err)

@@ -93,11 +93,22 @@ type Transaction struct {
 }
 
 // BeginOn begins on a pinned connection, where database/sql runs nothing again, and takes it over.
-func (d *Dialect) BeginOn(
-	ctx context.Context, pinned *sql.Conn, opts *sql.TxOptions,
-) (*Transaction, error) {
+// The error wraps driver.ErrBadConn if the connection is of no use: it was lost, or lib/pq discards
+// it, because the application has left a transaction open. SQLite refuses to begin another, and
+// gives the open one the file's write lock all the same.
+func (d *Dialect) BeginOn(ctx context.Context, pinned *sql.Conn, opts *sql.TxOptions) (*Transaction, error) {
 	t, err := d.BeginBy(ctx, pinned.BeginTx, opts)
+	if err != nil && d.OneWriter && Judge(d, err).Class != Conflict {
+		_ = d.Abandon(ctx, pinned)
+		t, err = d.BeginBy(ctx, pinned.BeginTx, opts)
+	}
 	if err != nil {
+		_ = pinned.Raw(func(c any) error {
+			if v, ok := c.(driver.Validator); ok && !v.IsValid() {
+				err = fmt.Errorf("%w: %w", driver.ErrBadConn, err)
+			}
+			return nil
+		})
 		_ = pinned.Close()
 		return nil, err
 	}

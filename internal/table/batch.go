@@ -55,9 +55,7 @@ func (e *engine) apply(ctx context.Context, session *conn.Session, ops []*op) (l
 
 // create makes rows that are absent or expected to be absent. left is what it could not do, and
 // what needs no new row.
-func (e *engine) create(ctx context.Context, session *conn.Session, ops []*op) (
-	left []*op, err error,
-) {
+func (e *engine) create(ctx context.Context, session *conn.Session, ops []*op) (left []*op, err error) {
 	var absent []*op
 	for _, op := range ops {
 		if op.Kind == conn.Acquire &&
@@ -216,9 +214,7 @@ func (e *engine) pipe(ctx context.Context, session *conn.Session, ops []*op) (le
 }
 
 // passSlot runs one hand-over of a slot.
-func (e *engine) passSlot(
-	ctx context.Context, session *conn.Session, c *call,
-) (lease.Acquired, error) {
+func (e *engine) passSlot(ctx context.Context, session *conn.Session, c *call) (lease.Acquired, error) {
 	applied, err := e.d.ApplyWithin(ctx, session, []sqlstore.Change{c.change(conn.Release)}, c.within)
 	if err != nil || applied[0].Outcome != sqlstore.Done {
 		return lease.Acquired{}, err

@@ -132,9 +132,7 @@ func (s *Store) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed,
 
 // pass releases the lease if the session has learned no era: the head of the queue then claims the
 // key.
-func (s *Store) pass(
-	ctx context.Context, session *conn.Session, l lease.Lease,
-) (lease.Passed, error) {
+func (s *Store) pass(ctx context.Context, session *conn.Session, l lease.Lease) (lease.Passed, error) {
 	p, err := s.d.Pass(ctx, session, l)
 	if !era.IsUnlearned(err) {
 		return p, err

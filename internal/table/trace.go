@@ -68,9 +68,7 @@ func (s *Store) SweepTrace(ctx context.Context, o lease.SweepOptions) (removed i
 	}
 }
 
-func (s *Store) sweepTrace(
-	ctx context.Context, o lease.SweepOptions, batch int,
-) (n int64, err error) {
+func (s *Store) sweepTrace(ctx context.Context, o lease.SweepOptions, batch int) (n int64, err error) {
 	err = s.trace(ctx, "sweep the trace", "", "the next sweep goes on",
 		func(ctx context.Context, session *conn.Session) (err error) {
 			n, err = sqlstore.SweepTrace(ctx, session, s.d, o.Retention, batch)

@@ -1,16 +1,20 @@
 package pq_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/latch"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/once"
 	"github.com/rowlockdb/rowlock/optimistic"
+	"github.com/rowlockdb/rowlock/schema"
 	"github.com/rowlockdb/rowlock/shedlock"
 )
 
@@ -18,7 +22,7 @@ import (
 // unlike pgx, lib/pq lends it as it is.
 func left(t *testing.T, e *testdb.Env) *testdb.Env {
 	t.Helper()
-	const n = 8
+	const n = 4
 	e = through(t, e)
 	e.DB.SetMaxOpenConns(n)
 	e.DB.SetMaxIdleConns(n)
@@ -112,5 +116,36 @@ func TestShedlocksKeyIsLockedThoughTheApplicationHasLeftTransactionsOpen(t *test
 			t.Errorf("%+v, want one grant", a[0])
 		}
 		must(t, db.Close())
+	}
+}
+
+// A transaction that rowlock begins meets what the application has left open on each connection.
+func TestATransactionBeginsThoughTheApplicationHasLeftOthersOpen(t *testing.T) {
+	e := testdb.Kinds[1].Open(t)
+	for name, begin := range map[string]func(t *testing.T, db *sql.DB) error{
+		"Migrate": func(t *testing.T, db *sql.DB) error {
+			other := e.New(dialect.Prefix("left_"))
+			t.Cleanup(func() { must(t, schema.Uninstall(context.Background(), e.DB, other)) })
+			return schema.Migrate(t.Context(), db, other)
+		},
+		"DoTx": func(t *testing.T, db *sql.DB) error {
+			locks, err := rowlock.Open(db, e.Dialect, nil)
+			must(t, err)
+			defer locks.Close()
+			return locks.DoTx(t.Context(), "k", func(context.Context, *sql.Tx) error { return nil })
+		},
+		"once": func(t *testing.T, db *sql.DB) error {
+			keys, err := once.New(db, e.Dialect, nil)
+			must(t, err)
+			_, err = keys.Do(t.Context(), once.Request{Key: "k"},
+				func(context.Context, *sql.Tx) ([]byte, error) { return nil, nil })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := begin(t, left(t, e).DB); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
