@@ -25,14 +25,14 @@ func (d *database) Acquire(
 	var token lease.Token
 	err := sql.ErrNoRows
 	if !lease.Lapses(r.Note) {
-		err = s.AskRow(ctx, d.plain[strategy], some, &token)
+		err = s.Ask(ctx, d.plain[strategy], some, nil, &token)
 	}
 	if err == nil {
 		return lease.Acquired{Granted: true, Token: token}, nil
 	}
 	var a sqlstore.Answer
 	if errors.Is(err, sql.ErrNoRows) {
-		err = s.AskRow(ctx, d.Text("acquire-any"), args[:], a.Dest()...)
+		err = s.Ask(ctx, d.Text("acquire-any"), args[:], nil, a.Dest()...)
 	}
 	return a.Acquired(err)
 }

@@ -44,9 +44,9 @@ func (d *database) Claim(ctx context.Context, s *conn.Session, r lease.AcquireRe
 ) {
 	args := acquireArgs(r.Key, r.Owner, r.Note, r.TTL)
 	a := sqlstore.Answer{State: sqlstore.StateMine}
-	err := s.AskRow(ctx, d.Text("claim-update"), args[:4], &a.Token)
+	err := s.Ask(ctx, d.Text("claim-update"), args[:4], nil, &a.Token)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = s.AskRow(ctx, d.Text("claim-any"), args[:], a.Dest()...)
+		err = s.Ask(ctx, d.Text("claim-any"), args[:], nil, a.Dest()...)
 	}
 	return a.Acquired(err)
 }

@@ -42,7 +42,7 @@ func (d *database) Release(ctx context.Context, s *conn.Session, l lease.Lease) 
 		release = d.relaxed
 	}
 	args := releaseArgs(&l, s.Process)
-	err = s.AskRow(ctx, release, args[:], &out.Awaited)
+	err = s.Ask(ctx, release, args[:], nil, &out.Awaited)
 	if errors.Is(err, sql.ErrNoRows) {
 		return lease.Released{Gone: true}, nil
 	}

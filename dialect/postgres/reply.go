@@ -27,13 +27,6 @@ type end struct {
 	rows  int64
 }
 
-func (r *reply) reset() {
-	r.cells, r.ends, r.bytes = r.cells[:0], r.ends[:0], r.bytes[:0]
-	if cap(r.bytes) > mostKept {
-		r.bytes, r.cells = nil, nil
-	}
-}
-
 // keep reads an answer to its end.
 func (r *reply) keep(p *plan, from *pgconn.ResultReader) error {
 	for from.NextRow() {

@@ -36,8 +36,15 @@ func (w *wire) Put(p conn.Plan, args []conn.Arg) error {
 		return errBroken // what is sent late may still read the last request
 	}
 	r := &w.request
-	x := r.next()
-	x.plan = p.(*plan)
+	if r.sent {
+		r.all, r.bytes, r.sent = r.all[:0], r.bytes[:0], false
+	}
+	if r.bytes == nil || len(r.all) == 0 && cap(r.bytes) > mostKept {
+		r.bytes = make([]byte, 0, 256)
+	}
+	r.all = slices.Grow(r.all, 1)[:len(r.all)+1] // with the memory of an earlier one
+	x := &r.all[len(r.all)-1]
+	x.plan, x.params, x.formats = p.(*plan), x.params[:0], x.formats[:0]
 	types := x.plan.description.ParamOIDs
 	if len(args) != len(types) {
 		return fmt.Errorf("%d arguments for %d parameters", len(args), len(types))
@@ -52,20 +59,6 @@ func (w *wire) Put(p conn.Plan, args []conn.Arg) error {
 
 // Forget drops what was put.
 func (w *wire) Forget() { w.request.sent = true }
-
-// next is a further execution, with the memory of an earlier one.
-func (r *request) next() *execution {
-	if r.sent {
-		r.all, r.bytes, r.sent = r.all[:0], r.bytes[:0], false
-	}
-	if r.bytes == nil || len(r.all) == 0 && cap(r.bytes) > mostKept {
-		r.bytes = make([]byte, 0, 256)
-	}
-	r.all = slices.Grow(r.all, 1)[:len(r.all)+1]
-	x := &r.all[len(r.all)-1]
-	x.params, x.formats = x.params[:0], x.formats[:0]
-	return x
-}
 
 func (r *request) returns() bool {
 	for i := range r.all {

@@ -145,7 +145,10 @@ func (w *wire) Send(ctx context.Context, driverConn any) error {
 		return err
 	}
 	w.request.sent = true
-	w.reply.reset()
+	w.reply.bytes, w.cells, w.ends = w.reply.bytes[:0], w.cells[:0], w.ends[:0]
+	if cap(w.reply.bytes) > mostKept {
+		w.reply.bytes, w.cells = nil, nil
+	}
 	switch {
 	case w.shared != nil:
 		err = w.askShared(ctx, c)

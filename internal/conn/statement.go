@@ -17,7 +17,7 @@ import (
 
 // Exec runs a prepared statement.
 func (s *Session) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	err := s.run(ctx, query, s.values(args), nil)
+	err := s.Ask(ctx, query, s.values(args), nil)
 	return s.job.result, err
 }
 
@@ -34,24 +34,12 @@ func (s *Session) Change(ctx context.Context, query string, args ...any) (rows i
 func (s *Session) Query(
 	ctx context.Context, query string, args []any, scan func(Columns) error,
 ) error {
-	return s.run(ctx, query, s.values(args), scan)
+	return s.Ask(ctx, query, s.values(args), scan)
 }
 
 // QueryRow runs a prepared statement and scans its first row, or returns sql.ErrNoRows.
 func (s *Session) QueryRow(ctx context.Context, query string, args []any, dest ...any) error {
-	return s.AskRow(ctx, query, s.values(args), dest...)
-}
-
-// AskRow is QueryRow for parameters that need no allocation.
-func (s *Session) AskRow(ctx context.Context, query string, args []Arg, dest ...any) error {
-	s.job.dest = dest
-	if err := s.run(ctx, query, args, s.job.first); err != nil {
-		return err
-	}
-	if s.job.dest != nil {
-		return sql.ErrNoRows
-	}
-	return nil
+	return s.Ask(ctx, query, s.values(args), nil, dest...)
 }
 
 // job is the statement that a session is running. It is a part of the session, and so are its
@@ -90,26 +78,36 @@ func (s *Session) values(args []any) []Arg {
 	return s.job.args
 }
 
-// run runs a statement on the driver's connection. It marks an error of preparing it as NotSent.
-// database/sql discards the connection if the error is driver.ErrBadConn.
-func (s *Session) run(
-	ctx context.Context, query string, args []Arg, scan func(Columns) error,
+// Ask runs a statement, with parameters that need no allocation, on the driver's connection. It
+// calls scan for each row, or scans the first row into dest, or else returns sql.ErrNoRows. An
+// error of preparing it is marked as NotSent. database/sql discards the connection if the error is
+// driver.ErrBadConn.
+func (s *Session) Ask(
+	ctx context.Context, query string, args []Arg, scan func(Columns) error, dest ...any,
 ) error {
 	j := &s.job
-	j.ctx, j.query, j.args, j.scan, j.result = ctx, query, append(j.args[:0], args...), scan, nil
-	do := j.wired
-	if s.Wire == nil {
-		if s.Guard.Within != "" && !s.open {
-			return s.InTx(ctx, func() error { return s.run(ctx, query, j.args, scan) })
-		}
-		do = j.plain
+	j.ctx, j.query, j.args, j.result = ctx, query, append(j.args[:0], args...), nil
+	j.scan, j.dest = scan, dest
+	if dest != nil {
+		j.scan = j.first
 	}
 	if s.Sent != nil {
 		s.Sent.Add(1)
 	}
-	err := s.conn.Raw(do)
+	var err error
+	switch {
+	case s.Wire != nil:
+		err = s.conn.Raw(j.wired)
+	case s.Guard.Within != "" && !s.open:
+		err = s.InTx(ctx, func() error { return s.conn.Raw(j.plain) })
+	default:
+		err = s.conn.Raw(j.plain)
+	}
 	if err == nil && s.Relays {
 		err = s.acknowledged(ctx)
+	}
+	if err == nil && j.dest != nil {
+		err = sql.ErrNoRows
 	}
 	j.ctx = nil
 	clear(j.args)
