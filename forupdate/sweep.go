@@ -1,6 +1,7 @@
 package forupdate
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
@@ -22,7 +23,7 @@ func (s *Store) Sweep(ctx context.Context, o lease.SweepOptions) (removed int64,
 // are new all the time, call Sweep regularly (once an hour, with a retention of a day), unless a
 // Client on a [Store] with these tables does. On SQLite there are no rows.
 func (l *Locker) Sweep(ctx context.Context, o lease.SweepOptions) (removed int64, err error) {
-	if err := isnil.Context("sweep", ctx); err != nil {
+	if err := cmp.Or(isnil.Context("sweep", ctx), o.Check()); err != nil {
 		return 0, err
 	}
 	if l.wholeFile() {

@@ -84,12 +84,21 @@ type Sweeper interface {
 
 // SweepOptions bound a sweep.
 type SweepOptions struct {
-	// Retention is how long a row must have been dead.
+	// Retention is how long a row must have been dead; 0 removes what is dead now.
 	Retention time.Duration
 	// Batch is the largest number of rows that one transaction removes.
 	Batch int
 	// Pause is slept between transactions, so that a long sweep leaves the database to others.
 	Pause time.Duration
+}
+
+// Check refuses a negative Retention: a time of death in the future would remove held rows.
+func (o SweepOptions) Check() error {
+	if o.Retention < 0 {
+		return fmt.Errorf("%w: sweep: Retention (%s) is negative; 0 removes what is dead now",
+			ErrConfig, o.Retention)
+	}
+	return nil
 }
 
 // Wrapper is a Store that stands before another, for example to count, trace or limit calls. A

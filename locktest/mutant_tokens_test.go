@@ -85,6 +85,12 @@ var sweepFlaws = []flaw{
 			return m.fencing.Sweep(ctx, opts)
 		}
 	}, []string{"a sweep leaves rows that died within the retention"}},
+	{"a sweep takes a negative retention for its amount", func(m *mutant) {
+		m.sweep = func(ctx context.Context, opts lease.SweepOptions) (int64, error) {
+			opts.Retention = opts.Retention.Abs()
+			return m.fencing.Sweep(ctx, opts)
+		}
+	}, []string{"a sweep leaves rows that died within the retention"}},
 	{"a sweep that is stopped says it removed nothing", func(m *mutant) {
 		m.sweep = func(ctx context.Context, opts lease.SweepOptions) (int64, error) {
 			n, err := m.fencing.Sweep(ctx, opts)

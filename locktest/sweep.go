@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -91,7 +92,11 @@ func sweepCounts(r *rig) {
 // holds only while the second row's death is younger than the retention at the end of the sweep, so
 // that a slow round is repeated.
 func sweepRetention(r *rig) {
-	r.sweeper()
+	held := r.take("held")
+	if _, err := r.sweeper().Sweep(r.ctx, lease.SweepOptions{Retention: -time.Hour}); !errors.Is(err, lease.ErrConfig) {
+		r.Errorf("a sweep with a negative retention: %v, want %v", err, lease.ErrConfig)
+	}
+	r.wantHeld(held)
 	for age, round := 50*time.Millisecond, 0; ; age, round = 2*age, round+1 {
 		old, young := fmt.Sprint("old", round), fmt.Sprint("young", round)
 		if r.sweepBetween(old, young, age) {

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -16,7 +17,7 @@ func (s *Store) Sweep(ctx context.Context, opts lease.SweepOptions) (removed int
 		return 0, fmt.Errorf("%w: sweep: Retention (%s) is negative", lease.ErrConfig, opts.Retention)
 	}
 	for {
-		if err := ctx.Err(); err != nil {
+		if err := cmp.Or(opts.Check(), ctx.Err()); err != nil {
 			return removed, err
 		}
 		n := s.sweepBatch(opts)

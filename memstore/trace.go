@@ -3,7 +3,6 @@ package memstore
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -65,10 +64,7 @@ func inPage(f *lease.TraceFilter, e *lease.TraceEvent) bool {
 
 // SweepTrace removes old events. See [lease.Tracer].
 func (s *Store) SweepTrace(ctx context.Context, o lease.SweepOptions) (int64, error) {
-	if o.Retention < 0 {
-		return 0, fmt.Errorf("%w: sweep the trace: Retention (%s) is negative", lease.ErrConfig, o.Retention)
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(o.Check(), ctx.Err()); err != nil {
 		return 0, err
 	}
 	s.mu.Lock()

@@ -24,9 +24,8 @@ const (
 // Sweep walks the table in key order, gathers dead keys by the bucket of their floor, and removes
 // each bucket's batch in one short transaction. It reads every row once and locks only dead ones.
 func (s *Store) Sweep(ctx context.Context, o lease.SweepOptions) (removed int64, err error) {
-	if o.Retention < 0 { // a time of death in the future would remove held rows
-		return 0, fmt.Errorf("%w: sweep: Retention (%s) is negative; 0 removes what is dead now",
-			lease.ErrConfig, o.Retention)
+	if err := o.Check(); err != nil {
+		return 0, err
 	}
 	if o.Batch <= 0 {
 		o.Batch = 200

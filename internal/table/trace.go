@@ -52,9 +52,8 @@ func (s *Store) ReadTrace(
 
 // SweepTrace removes a batch in each statement, until one was not full.
 func (s *Store) SweepTrace(ctx context.Context, o lease.SweepOptions) (removed int64, err error) {
-	if o.Retention < 0 {
-		return 0, fmt.Errorf("%w: sweep the trace: Retention (%s) is negative; 0 removes all",
-			lease.ErrConfig, o.Retention)
+	if err := o.Check(); err != nil {
+		return 0, err
 	}
 	batch := cmp.Or(max(o.Batch, 0), 200)
 	for {
