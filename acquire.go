@@ -197,7 +197,9 @@ func (c *Client) get(ctx context.Context, got *call) (err error) {
 		err = c.try(ctx, got)
 	}
 	for err == nil && got.wait && len(got.holds) < got.wanted() {
-		err = c.await(ctx, got)
+		next := c.next(ctx, got)
+		g, lost := c.asker.Wait(ctx, c.queue, next)
+		err = c.waited(ctx, got, next, g, lost)
 	}
 	whole = err == nil
 	return err
@@ -210,7 +212,7 @@ func (c *Client) discard(ctx context.Context, holds []*hold) {
 
 // try asks once.
 func (c *Client) try(ctx context.Context, got *call) (err error) {
-	began := time.Now()
+	got.began = time.Now()
 	var g queue.Grants
 	if got.Want.Shared {
 		g, err = c.asker.Share(ctx, &got.Call)
@@ -220,12 +222,12 @@ func (c *Client) try(ctx context.Context, got *call) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.hold(ctx, got, g, began)
+	return c.hold(ctx, got, g)
 }
 
-// await waits for all keys together. In a fair client it waits for the next of them, with a ticket
-// of its own: because all callers go by key order, their waits form no circle.
-func (c *Client) await(ctx context.Context, got *call) error {
+// next is what a call waits for: all keys together, or in a fair client the next of them, with a
+// ticket of its own: because all callers go by key order, their waits form no circle.
+func (c *Client) next(ctx context.Context, got *call) *queue.Call {
 	next := &got.Call
 	if c.cfg.Fair && len(got.Keys) > 1 && !got.Any {
 		next = &queue.Call{Keys: got.Keys[len(got.holds):][:1], Want: got.Want}
@@ -233,16 +235,20 @@ func (c *Client) await(ctx context.Context, got *call) error {
 	if chain := chainOf(ctx); !got.Any && (chain != nil || len(got.holds) > 0) {
 		next.Want.Holder = above{chain, c.tables, got.holds}
 	}
-	began := time.Now()
+	got.began = time.Now()
 	if room := c.room.Load(); room != nil {
 		room.Leave(ctx, next.Keys, c.closed)
 	}
-	g, err := c.asker.Wait(ctx, c.queue, next)
+	return next
+}
+
+// waited keeps what was waited for, unless what the call has got before was lost meanwhile.
+func (c *Client) waited(ctx context.Context, got *call, next *queue.Call, g queue.Grants, err error) error {
 	if c.trace != nil {
-		c.trace.Waited(next.Keys, next.Want.Note, began, err)
+		c.trace.Waited(next.Keys, next.Want.Note, got.began, err)
 	}
 	if err == nil {
-		err = c.hold(ctx, got, g, began)
+		err = c.hold(ctx, got, g)
 	}
 	for i := 0; err == nil && i < len(got.holds)-1; i++ {
 		if cause := got.holds[i].why(); cause != nil {
@@ -256,7 +262,7 @@ func (c *Client) await(ctx context.Context, got *call) error {
 }
 
 // hold keeps grants alive. What it cannot keep is the orphan cleaner's.
-func (c *Client) hold(ctx context.Context, got *call, g queue.Grants, began time.Time) error {
+func (c *Client) hold(ctx context.Context, got *call, g queue.Grants) error {
 	made := 0
 	defer func() { // also after a panic in a hook
 		if made == len(g.Each) {
@@ -289,7 +295,7 @@ func (c *Client) hold(ctx context.Context, got *call, g queue.Grants, began time
 		if c.cfg.EvictAfter > 0 {
 			c.evictions.Forget(h.lease.Key)
 		}
-		h.acquired(ctx, began, g.HandedOver)
+		h.acquired(ctx, got.began, g.HandedOver)
 	}
 	return nil
 }

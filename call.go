@@ -16,7 +16,8 @@ import (
 // call is one call for one or more keys, and what it has got.
 type call struct {
 	request
-	wait  bool // for keys that are held
+	wait  bool      // for keys that are held
+	began time.Time // to ask, or to wait, for what is to be got next
 	holds []*hold
 	made  int               // holds, those included that ended at once
 	each  []context.Context // of the calls that the slots are for; nil for other locks

@@ -79,7 +79,7 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("%w: DurableRelease: the store was opened without it; give it to "+
 			"OpenTable too, or leave it out", lease.ErrConfig)
 	}
-	if cfg.Fair && !able.HasQueue() {
+	if cfg.Fair && able.Queue == nil {
 		return nil, fmt.Errorf("%w: Fair needs a store that keeps a queue", lease.ErrUnsupported)
 	}
 	c := &Client{core: &core{owned: owned, gone: make(chan struct{})}}

@@ -81,7 +81,7 @@ func (c *Client) PassSlots(
 	for _, call := range calls {
 		got.N += call.N
 	}
-	if got.N > len(from.locks) || !c.store.PassesSlots() || c.check(ctx, got, opts) != nil || got.Want.Shared ||
+	if got.N > len(from.locks) || c.store.SlotPasser == nil || c.check(ctx, got, opts) != nil || got.Want.Shared ||
 		!c.calls.Enter() {
 		return from.Unlock(ctx)
 	}
@@ -93,7 +93,7 @@ func (c *Client) PassSlots(
 		}
 		defer got.leave()
 	}
-	began := time.Now()
+	got.began = time.Now()
 	defer func() { c.asker.Discard(ctx, passedOn(nextOwners)) }() // of calls behind a panic in a hook
 	err := from.unlock(ctx, true, nextOwners)
 	for _, call := range calls {
@@ -101,7 +101,7 @@ func (c *Client) PassSlots(
 		nextOwners = nextOwners[call.N:]
 		if len(g.Each) < call.N {
 			c.asker.Discard(ctx, g)
-		} else if locks := c.inherit(call, got, g, began); locks != nil {
+		} else if locks := c.inherit(call, got, g); locks != nil {
 			call.Give(locks)
 		}
 	}
@@ -133,14 +133,14 @@ func passedOn(nextOwners []*queue.NextOwner) (g queue.Grants) {
 }
 
 // inherit keeps slots alive that were passed on, for a call. It returns nil if they are lost.
-func (c *Client) inherit(one SlotCall, got *call, g queue.Grants, began time.Time) *Locks {
+func (c *Client) inherit(one SlotCall, got *call, g queue.Grants) *Locks {
 	before, whole := len(got.holds), false
 	defer func() { // also after a panic in a hook
 		if !whole {
 			c.discard(one.Ctx, got.holds[before:])
 		}
 	}()
-	if err := c.hold(one.Ctx, got, g, began); err != nil {
+	if err := c.hold(one.Ctx, got, g); err != nil {
 		return nil
 	}
 	whole = true

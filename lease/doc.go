@@ -1,6 +1,6 @@
-// Package lease has rowlock's vocabulary and its seam: what a lease is, what a [Store] must do with
-// one, and the errors of both sides. It imports the standard library only, so that a store needs
-// nothing else of rowlock.
+// Package lease has rowlock's vocabulary: what a lease is, what a [Store] must do with one, and the
+// errors of both sides. It imports the standard library only, so that a store needs nothing else of
+// rowlock.
 //
 // # Words
 //

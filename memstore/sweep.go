@@ -3,7 +3,6 @@ package memstore
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -13,9 +12,6 @@ import (
 
 // Sweep removes rows that have been dead for at least the retention. See [lease.Sweeper].
 func (s *Store) Sweep(ctx context.Context, opts lease.SweepOptions) (removed int64, err error) {
-	if opts.Retention < 0 { // or waiters would lose their tickets
-		return 0, fmt.Errorf("%w: sweep: Retention (%s) is negative", lease.ErrConfig, opts.Retention)
-	}
 	for {
 		if err := cmp.Or(opts.Check(), ctx.Err()); err != nil {
 			return removed, err

@@ -34,14 +34,11 @@ func (s *Store) AcquireWithin(
 	return acquired("acquire slots", answers, err, len(reqs))
 }
 
-// PassesSlots reports whether slots can be handed over. PassSlots must not be called otherwise.
-func (s *Store) PassesSlots() bool { return s.slots != nil }
-
-// PassSlots hands slots of one limit over.
+// PassSlots is the SlotPasser's: it hands slots of one limit over.
 func (s *Store) PassSlots(
 	ctx context.Context, name string, items []lease.SlotHandOver,
 ) []lease.Acquired {
-	answers, err := s.slots.PassSlots(ctx, name, items)
+	answers, err := s.SlotPasser.PassSlots(ctx, name, items)
 	return acquired("hand over slots", answers, err, len(items))
 }
 

@@ -1,5 +1,5 @@
-// Package seam is how a client calls a lease.Store: every ability of the store resolved once, and
-// one answer for each item.
+// Package adapter is how a client calls a lease.Store: every ability of it is resolved once, and
+// there is one answer for each item.
 package adapter
 
 import (

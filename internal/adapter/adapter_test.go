@@ -42,11 +42,11 @@ func TestAWrapperHidesNoAbility(t *testing.T) {
 	for name, store := range map[string]*adapter.Store{
 		"itself": adapter.Of(s), "wrapped": adapter.Of(bare{s}), "wrapped twice": adapter.Of(bare{bare{s}}),
 	} {
-		if !store.HasQueue() || !store.Hands() || !store.Registers() || store.Sweeper == nil {
+		if store.Queue == nil || store.Passer == nil || store.Registry == nil || store.Sweeper == nil {
 			t.Errorf("%s: an ability is lost", name)
 		}
 	}
-	if store := adapter.Of(plain{s}); store.HasQueue() || store.Hands() || store.Registers() {
+	if store := adapter.Of(plain{s}); store.Queue != nil || store.Passer != nil || store.Registry != nil {
 		t.Error("a store without Unwrap has abilities of the store inside it")
 	}
 }

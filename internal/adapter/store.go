@@ -21,24 +21,24 @@ type Store struct {
 	Sweeper  lease.Sweeper
 	Graph    lease.Graph
 	TxPasser TxPasser
-	// Join, Leave, Register and Unregister are the store's own: see HasQueue and Registers.
+	// What is theirs below must not be called if they are nil.
+	Passer     lease.Passer
+	SlotPasser lease.SlotPasser
+	Evictor    lease.Evictor
 	lease.Queue
 	lease.Registry
 
 	store    lease.Store
 	all      lease.AllAcquirer
 	any      lease.AnyAcquirer
-	passer   lease.Passer
 	census   lease.Census
 	fencer   lease.Fencer
 	renewing lease.RenewingFencer
 	releaser lease.TxReleaser
-	evictor  lease.Evictor
 	roamer   lease.Roamer
 	settler  lease.Settler
 	sharer   lease.Sharer
 	limiter  lease.Limiter
-	slots    lease.SlotPasser
 	forcer   lease.ForceReleaser
 	tracer   lease.Tracer
 	meter    Meter
@@ -53,7 +53,7 @@ func Of(store lease.Store) *Store {
 	s.Graph, _ = As[lease.Graph](store)
 	s.all, _ = As[lease.AllAcquirer](store)
 	s.any, _ = As[lease.AnyAcquirer](store)
-	s.passer, _ = As[lease.Passer](store)
+	s.Passer, _ = As[lease.Passer](store)
 	s.Queue, _ = As[lease.Queue](store)
 	s.Registry, _ = As[lease.Registry](store)
 	s.census, _ = s.Registry.(lease.Census)
@@ -61,12 +61,12 @@ func Of(store lease.Store) *Store {
 	s.renewing, _ = s.fencer.(lease.RenewingFencer)
 	s.releaser, _ = As[lease.TxReleaser](store)
 	s.TxPasser, _ = s.releaser.(TxPasser)
-	s.evictor, _ = As[lease.Evictor](store)
+	s.Evictor, _ = As[lease.Evictor](store)
 	s.roamer, _ = As[lease.Roamer](store)
 	s.settler, _ = As[lease.Settler](store)
 	s.sharer, _ = As[lease.Sharer](store)
 	s.limiter, _ = As[lease.Limiter](store)
-	s.slots, _ = s.limiter.(lease.SlotPasser)
+	s.SlotPasser, _ = s.limiter.(lease.SlotPasser)
 	s.forcer, _ = As[lease.ForceReleaser](store)
 	s.tracer, _ = As[lease.Tracer](store)
 	s.meter, _ = As[Meter](store)
@@ -116,15 +116,11 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) []l
 	return acquired("acquire", answers, err, len(reqs))
 }
 
-// HandOver hands each lease over. Without the ability, Hands is false and HandOver must not be
-// called.
+// HandOver is the Passer's: it hands each lease over.
 func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) []lease.Acquired {
-	answers, err := s.passer.HandOver(ctx, items)
+	answers, err := s.Passer.HandOver(ctx, items)
 	return acquired("hand over", answers, err, len(items))
 }
-
-// Hands reports whether the store can hand leases over.
-func (s *Store) Hands() bool { return s.passer != nil }
 
 // Renew extends each lease.
 func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) []lease.Renewed {
@@ -169,18 +165,15 @@ func (s *Store) Settle(ctx context.Context) bool {
 	return true
 }
 
-// Evicts reports whether the store can end sessions.
-func (s *Store) Evicts() bool { return s.evictor != nil }
-
 // ErrUnseen is why a server that could say what has a row locked does not: told to those who wait.
 var ErrUnseen = errors.New("nothing says what has the row locked")
 
-// Evict ends the sessions that keep an expired key locked. A key or a store where that cannot be
+// Evict is the Evictor's: it ends the sessions that keep an expired key locked. A key or a store where that cannot be
 // done has none.
 func (s *Store) Evict(
 	ctx context.Context, key string, least time.Duration,
 ) ([]lease.Evicted, error) {
-	found, err := s.evictor.Evict(ctx, key, least)
+	found, err := s.Evictor.Evict(ctx, key, least)
 	if errors.Is(err, lease.ErrUnsupported) && !errors.Is(err, ErrUnseen) {
 		err = nil // the key has moved, or the store has a single pinned connection
 	}

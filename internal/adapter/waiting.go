@@ -7,11 +7,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// HasQueue reports whether the store keeps waiters in order. The methods of a queue below must not
-// be called on a store without one.
-func (s *Store) HasQueue() bool { return s.Queue != nil }
-
-// Claim asks for each key in the queue's order.
+// Claim asks for each key in the order of the Queue.
 func (s *Store) Claim(ctx context.Context, reqs []lease.AcquireRequest) []lease.Acquired {
 	answers, err := s.Queue.Claim(ctx, reqs)
 	return acquired("claim", answers, err, len(reqs))
@@ -31,10 +27,6 @@ func (s *Store) QueuePositions(ctx context.Context, waiters []lease.Lease) ([]le
 	return places, Count("places", len(places), len(waiters), err)
 }
 
-// Registers reports whether the store keeps registrations of waiting processes. Register and
-// Unregister must not be called on a store that keeps none.
-func (s *Store) Registers() bool { return s.Registry != nil }
-
 // Meet tells the store of a process that is going to use it.
 func (s *Store) Meet(process lease.Owner) {
 	if m, ok := As[interface{ Meet(process lease.Owner) }](s.store); ok {
@@ -44,10 +36,12 @@ func (s *Store) Meet(process lease.Owner) {
 
 // AnyAwaited reports whether any process but this one waits for one of keys. It is so unless the
 // store knows better.
-func (s *Store) AnyAwaited(ctx context.Context, process lease.Owner, keys []string) bool {
+func (s *Store) AnyAwaited(ctx context.Context, process lease.Owner, keys ...string) bool {
 	if s.Registry == nil {
 		return true
 	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
 	awaited, err := s.Registry.Awaited(ctx, process, keys)
 	return Count("awaited", len(awaited), len(keys), err) != nil || slices.Contains(awaited, true)
 }

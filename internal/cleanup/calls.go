@@ -21,11 +21,10 @@ func NewCalls() *Calls { return &Calls{done: make(chan struct{})} }
 func (c *Calls) Enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closing {
-		return false
+	if !c.closing {
+		c.n++
 	}
-	c.n++
-	return true
+	return !c.closing
 }
 
 // Leave ends a call that has entered. The call has told the orphan cleaner of what it may leave

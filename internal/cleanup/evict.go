@@ -52,7 +52,7 @@ type lockedKey struct {
 // with time left is not evicted. An eviction goes on when ctx, the attempt's, has ended.
 func (w *Evictions) Found(ctx context.Context, key string, remaining time.Duration) {
 	switch {
-	case w.After <= 0 || !w.Store.Evicts():
+	case w.After <= 0 || w.Store.Evictor == nil:
 	case remaining > 0:
 		w.Forget(key)
 	case w.isDue(key, time.Now()) && w.Calls.Enter(): // Close waits for the eviction

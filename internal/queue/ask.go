@@ -65,8 +65,21 @@ func (a *Asker) Ask(ctx context.Context, c *Call, reqs []lease.AcquireRequest) (
 		return Grants{}, Closed(c.Keys)
 	}
 	g := Grants{Sent: time.Now()}
+	var answers []lease.Acquired
+	switch {
+	case c.Within != nil:
+		answers = a.Store.AcquireWithin(ctx, *c.Within, reqs, c.N)
+	case c.Any && a.Fair:
+		answers = a.Store.ClaimAny(ctx, reqs, c.N)
+	case c.Any:
+		answers = a.Store.AcquireAny(ctx, reqs, c.N)
+	case a.Fair:
+		answers = a.Store.Claim(ctx, reqs)
+	default:
+		answers = a.Store.AcquireAll(ctx, reqs)
+	}
 	g.Each = slices.Grow(c.room[:0], len(reqs))
-	n, err := a.note(&g, reqs, a.send(ctx, c, reqs))
+	n, err := a.note(&g, reqs, answers)
 	if n == cmp.Or(c.N, len(reqs)) {
 		if c.N > 0 {
 			g = g.only(func(of *Grant) bool { return of.Answer.Granted })
@@ -80,20 +93,6 @@ func (a *Asker) Ask(ctx context.Context, c *Call, reqs []lease.AcquireRequest) (
 		err = a.contended(ctx, c, g)
 	}
 	return Grants{}, err
-}
-
-func (a *Asker) send(ctx context.Context, c *Call, reqs []lease.AcquireRequest) []lease.Acquired {
-	switch {
-	case c.Within != nil:
-		return a.Store.AcquireWithin(ctx, *c.Within, reqs, c.N)
-	case c.Any && a.Fair:
-		return a.Store.ClaimAny(ctx, reqs, c.N)
-	case c.Any:
-		return a.Store.AcquireAny(ctx, reqs, c.N)
-	case a.Fair:
-		return a.Store.Claim(ctx, reqs)
-	}
-	return a.Store.AcquireAll(ctx, reqs)
 }
 
 // note adds the answers to g, counts what was granted, and joins what has failed. A request that

@@ -77,7 +77,7 @@ func (q *base) Watch(keys []string) *Watch { return q.notify.Watch(keys) }
 
 // Notifications returns how many this process has heard, and whether it listens.
 func (q *base) Notifications() (heard int64, connected bool) {
-	return q.notify.Heard(), q.notify.Connected()
+	return q.notify.heard.Load(), q.notify.Connected()
 }
 
 // Granted notes a grant to this process.

@@ -26,8 +26,10 @@ func (d *sharedDeadline) Within(ctx context.Context) context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if now := time.Now(); d.ctx == nil || now.After(d.until) {
-		// The last one ends by itself, because calls may be under way in it.
-		d.ctx, d.cancel = context.WithTimeout(context.Background(), adapter.Timeout*5/4)
+		// The last one ends by itself, because calls may be under way in it. None tells its deadline:
+		// what ends by that would end as by the caller's own.
+		d.ctx, d.cancel = context.WithCancel(context.Background())
+		time.AfterFunc(adapter.Timeout*5/4, d.cancel)
 		d.until = now.Add(adapter.Timeout / 4)
 	}
 	return valued{d.ctx, ctx}
@@ -47,9 +49,6 @@ type valued struct {
 	context.Context
 	values context.Context
 }
-
-// Deadline tells none: what ends by it would end as by the caller's own.
-func (valued) Deadline() (end time.Time, ok bool) { return end, false }
 
 // Err is no error of package context, for the same reason.
 func (v valued) Err() error {

@@ -12,7 +12,7 @@ import (
 // released in one call: a hand-over would be a statement for each. Then it notifies the waiters of
 // this process and of others.
 func (q *Attempts) GiveUp(ctx context.Context, items []Release) {
-	if items[0].Slot && q.store.PassesSlots() {
+	if items[0].Slot && q.store.SlotPasser != nil {
 		q.passSlots(ctx, items)
 	}
 	due := 0
@@ -27,7 +27,7 @@ func (q *Attempts) GiveUp(ctx context.Context, items []Release) {
 		if i.state.done {
 			continue
 		}
-		hand := due == 1 && !i.Left && !i.Lease.Shared && q.store.Hands()
+		hand := due == 1 && !i.Left && !i.Lease.Shared && q.store.Passer != nil
 		var w *waiter
 		w, i.state.over = q.keys.claim(i.Lease.Key, hand, alone)
 		if w != nil && q.handOn(ctx, i, w) { // it is the only one
@@ -68,7 +68,8 @@ func (q *Attempts) release(ctx context.Context, items []Release) {
 		// After an error the store is not asked: Unlock would wait for what hangs once more.
 		byTx := i.Left && a.Gone && q.notify.sends.Load() && !q.quiet(i, sent)
 		if a.Err == nil && (byTx || i.state.over && !a.Awaited && !a.Looked) {
-			i.state.got.Looked, i.state.got.Awaited = true, q.notify.Awaited(context.Background(), i.Lease.Key)
+			i.state.got.Looked = true
+			i.state.got.Awaited = q.store.AnyAwaited(context.Background(), q.notify.process, i.Lease.Key)
 		}
 		tell, others := q.keys.released(i, sent, q.notify)
 		if tell {

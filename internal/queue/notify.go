@@ -59,7 +59,7 @@ type registrations struct {
 
 // listener is what a process is told by others.
 type listener struct {
-	heard     atomic.Int64
+	heard     atomic.Int64 // notifications
 	listening bool
 	connected bool      // the store has begun to listen
 	waited    time.Time // of the last wait
@@ -83,19 +83,9 @@ func newNotifications(store *adapter.Store, cfg NotifyConfig) *notifications {
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	store.Meet(h.process)
 	h.sends.Store(!cfg.Off && store.Notifier != nil)
-	h.wakes.Store(!cfg.Off && !cfg.Everyone && store.Registers() && store.Waker != nil)
+	h.wakes.Store(!cfg.Off && !cfg.Everyone && store.Registry != nil && store.Waker != nil)
 	return h
 }
-
-// Awaited reports whether other processes wait for key. It is so unless the store knows better.
-func (h *notifications) Awaited(ctx context.Context, key string) bool {
-	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
-	defer cancel()
-	return h.store.AnyAwaited(ctx, h.process, []string{key})
-}
-
-// Heard is how many notifications have come.
-func (h *notifications) Heard() int64 { return h.heard.Load() }
 
 // Connected reports whether this process has begun to listen and has not ended it. It does not know
 // of a connection that the store has lost.

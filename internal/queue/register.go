@@ -17,7 +17,7 @@ const registrationLasts = 10 * time.Second
 // release after that read then finds the registration.
 func (h *notifications) Register(ctx context.Context, keys []string) {
 	h.Listen()
-	if !h.store.Registers() {
+	if h.store.Registry == nil {
 		return
 	}
 	now := time.Now()

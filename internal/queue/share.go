@@ -141,7 +141,7 @@ func (a *Asker) Downgrade(ctx context.Context, g Grants) (Grants, error) {
 	return group, nil
 }
 
-// outlast returns a ctx that ends seam.Timeout after ctx does.
+// outlast returns a ctx that ends adapter.Timeout after ctx does.
 func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

@@ -95,7 +95,8 @@ func (q *Tickets) GiveUp(ctx context.Context, items []Release) {
 		case a.Err != nil:
 		case !a.To.IsZero() && !q.given(a, sent),
 			// A slot has no queue, but another process may watch it. For any other key nothing is asked.
-			a.To.IsZero() && !a.Gone && i.Slot && q.notify.sends.Load() && q.notify.Awaited(ctx, key):
+			a.To.IsZero() && !a.Gone && i.Slot && q.notify.sends.Load() &&
+				q.store.AnyAwaited(ctx, q.notify.process, key):
 			elsewhere = append(elsewhere, key)
 		}
 	}

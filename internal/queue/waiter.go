@@ -52,7 +52,7 @@ func (q *Attempts) Join(ctx context.Context, c *Call) (Waiter, bool, error) {
 // has spent its budget.
 func (q *Attempts) makeRoom(ctx context.Context, w Waiter, spent []string) error {
 	for _, key := range spent {
-		if !q.notify.Awaited(ctx, key) {
+		if !q.store.AnyAwaited(ctx, q.notify.process, key) {
 			continue
 		}
 		select {

@@ -32,7 +32,7 @@ func (w *Watch) Register(ctx context.Context) {
 
 // Awaited reports whether another process waits for one of the keys, or for one more.
 func (w *Watch) Awaited(ctx context.Context, more string) bool {
-	return w.h.store.AnyAwaited(ctx, w.h.process, append([]string{more}, w.keys...))
+	return w.h.store.AnyAwaited(ctx, w.h.process, append([]string{more}, w.keys...)...)
 }
 
 // Freed gets a value when one of the keys may have been released.

@@ -77,22 +77,27 @@ func perKey[A any](ctx context.Context, s *Store, section string, keys []string,
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	read := func(ctx context.Context, session *conn.Session) ([]A, error) {
-		out := make([]A, 0, len(keys))
+	var out []A
+	read := s.newOp(conn.Acquire, task{run: func(ctx context.Context, session *conn.Session, _ *op) error {
+		each := make([]A, 0, len(keys))
 		err := session.Query(ctx, s.d.Text(section), args, func(row conn.Columns) error {
 			var a A
 			err := row.Scan(&a)
-			out = append(out, a)
+			each = append(each, a)
 			return err
 		})
-		return out, err
+		out = each
+		return err
+	}})
+	read.Alone = true
+	if _, _, err := s.conclude(ctx, section, keys[0], read); err != nil {
+		return nil, err // out may still be written to
 	}
-	out, _, err := askTwice(ctx, s.engine, about{conn.Acquire, section, keys[0]}, read)
-	if err == nil && len(out) != len(keys) {
+	if len(out) != len(keys) {
 		return nil, fmt.Errorf("%w: %s: %d answers for %d keys", lease.ErrCorrupt, section,
 			len(out), len(keys))
 	}
-	return out, err
+	return out, nil
 }
 
 // Meet notes a process before it waits for anything. A process that never waits registers nothing,

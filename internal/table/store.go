@@ -63,7 +63,7 @@ func (s *Store) Instance() string { return s.instance + " " + s.d.Names().Prefix
 // Era is the token that the newest era which this store grants in begins after.
 func (s *Store) Era() lease.Token { return s.eras.Newest() }
 
-// HoldEras has grants in later eras fail with seam.ErrNewEra.
+// HoldEras has grants in later eras fail with adapter.ErrNewEra.
 func (s *Store) HoldEras() (admit func(start lease.Token), free func()) { return s.eras.Hold() }
 
 var (

@@ -56,7 +56,7 @@ func (e *Etcd) Check() error {
 }
 
 // Dial returns the cluster, and what closes it. Before anything is written it checks that a bridge
-// of the owner has used the prefix: seam.Claim makes one of a table.
+// of the owner has used the prefix: adapter.Claim makes one of a table.
 func (e *Etcd) Dial(ctx context.Context, owner string) (*etcd.Cluster, func(), error) {
 	security, err := e.tls()
 	if err != nil {
