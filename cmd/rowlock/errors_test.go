@@ -58,6 +58,8 @@ func TestWrongUsageIsToldInOneLine(t *testing.T) {
 		args []string
 	}{
 		{2, "unknown command", []string{"frobnicate"}},
+		{2, "unknown command", []string{"help", "frobnicate"}},
+		{2, "unknown command", []string{"help", "migrate", "frobnicate"}},
 		{2, "unknown flag", []string{"ls", "--frobnicate"}},
 		{2, "write table or json", []string{"ls", "-o", "yaml"}},
 		{2, `write a backslash as \\`, []string{"show", `a\b`}},
@@ -67,6 +69,7 @@ func TestWrongUsageIsToldInOneLine(t *testing.T) {
 		{2, "SQLite has no schemas", []string{"ls", "--schema", "x"}},
 		{2, "--yes", []string{"migrate", "down"}},
 		{2, "--yes", []string{"uninstall"}},
+		{2, "no set of tables \"\"", []string{"migrate", "up", "--set", ""}},
 		{2, "ROWLOCK_KEY is not set", []string{"fence"}},
 		{2, "top needs a terminal", []string{"top"}},
 		{3, "cannot be reached", []string{"ls", "--dsn", "postgres://127.0.0.1:1/x"}},

@@ -91,5 +91,20 @@ func (p *program) root() *cobra.Command {
 	root.AddCommand(p.run(), p.fence(), p.ls(), p.show(), p.waiters(), p.top(), p.watch(),
 		p.release(), p.move(), p.recall(), p.history(), p.console(), p.doctor(), p.migrate(), p.uninstall(),
 		p.protect(), p.unprotect(), p.bench(), p.version())
+	root.InitDefaultHelpCmd()
+	if c, _, err := root.Find([]string{"help"}); err == nil { // which says 0 of an unknown command
+		c.Run, c.RunE = nil, helpOn
+	}
 	return root
+}
+
+func helpOn(c *cobra.Command, args []string) error {
+	found, rest, err := c.Root().Find(args)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("unknown command %q for %q", rest[0], found.CommandPath())
+	}
+	if err != nil {
+		return usage("%w: see `rowlock help`", err)
+	}
+	return found.Help()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
 	"github.com/rowlockdb/rowlock/dialect"
@@ -56,8 +57,12 @@ tables that are named, and core, and brings those that are there to this version
 }
 
 func setFlag(c *cobra.Command, sets *[]string) {
-	c.Flags().StringSliceVar(sets, "set", nil,
-		"sets of tables, between commas: core, shared, once, latch, forupdate, trace (default all)")
+	// A StringSlice would take an empty value for no set, and no set is all.
+	c.Flags().Func("set", "sets of tables, between commas: core, shared, once, latch, forupdate, trace (default all)",
+		func(value string) error {
+			*sets = append(*sets, strings.Split(value, ",")...)
+			return nil
+		})
 }
 
 func setsOf(names []string) (sets []schema.Set) {
