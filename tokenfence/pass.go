@@ -1,12 +1,14 @@
 package tokenfence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/ownrows"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -41,7 +43,7 @@ func (f *Fence) Pass(ctx context.Context, tx lease.Tx, key any, token lease.Toke
 
 // PassIn is Pass for a transaction of another kind than database/sql's.
 func (f *Fence) PassIn(ctx context.Context, tx lease.Runner, key any, token lease.Token) error {
-	if err := f.check(tx, key, token); err != nil {
+	if err := cmp.Or(isnil.Context("tokenfence.Pass", ctx), f.check(tx, key, token)); err != nil {
 		return err
 	}
 	n := int64(token)
@@ -113,7 +115,7 @@ func (f *Fence) several(key any, rows int64) error {
 
 func (f *Fence) check(tx lease.Runner, key any, token lease.Token) error {
 	switch {
-	case tx == nil:
+	case isnil.Value(tx):
 		return fmt.Errorf("%w: tokenfence.Pass for %s: the transaction is nil; begin one",
 			lease.ErrConfig, f.at.Table)
 	case ownrows.Plain(key) == nil:

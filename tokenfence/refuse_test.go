@@ -1,6 +1,7 @@
 package tokenfence_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"strings"
@@ -69,6 +70,8 @@ func TestPassRefusesBeforeItSends(t *testing.T) {
 		s.wantIs(s.fence.Pass(t.Context(), c.tx, c.key, c.token), lease.ErrConfig, c.says)
 	}
 	s.wantIs(s.fence.PassIn(t.Context(), nil, "q3", 7), lease.ErrConfig, "begin one")
+	var noContext context.Context
+	s.wantIs(s.fence.Pass(noContext, tx, "q3", 7), lease.ErrConfig, "ctx is nil")
 	s.ok(tx.Commit())
 	var rows int
 	s.ok(s.env.DB.QueryRow(`SELECT COUNT(*) FROM ` + s.at.Table).Scan(&rows))

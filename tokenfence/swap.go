@@ -1,9 +1,11 @@
 package tokenfence
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -35,7 +37,7 @@ func Swap[V any](ctx context.Context, token lease.Token,
 		return fmt.Errorf("%w: tokenfence.Swap needs a function that looks and one that writes",
 			lease.ErrConfig)
 	}
-	if err := checkToken(token); err != nil {
+	if err := cmp.Or(isnil.Context("tokenfence.Swap", ctx), checkToken(token)); err != nil {
 		return err
 	}
 	for range tries {

@@ -86,4 +86,6 @@ func TestSwapRefusesWhatCannotBe(t *testing.T) {
 	s, o := &site{T: t}, &object{}
 	s.wantIs(o.swap(t.Context(), 0), lease.ErrConfig, "0 is no token")
 	s.wantIs(tokenfence.Swap[int](t.Context(), 7, nil, nil), lease.ErrConfig, "function")
+	var noContext context.Context
+	s.wantIs(o.swap(noContext, 7), lease.ErrConfig, "ctx is nil")
 }
