@@ -73,9 +73,11 @@ func (h *Held) extendFenced(sent time.Time, remaining, late time.Duration) {
 }
 
 // advance moves the deadline forward if the store's clock ran ahead by more than half the margin,
-// in one step or several, and makes the lease due at once. It reports whether it did.
+// in one step or several, and makes the lease due at once. It reports whether it did. A step back
+// takes from the steps before it: two servers behind one address, whose clocks differ, would
+// otherwise add up for ever.
 func (h *Held) advance(ahead time.Duration, now time.Time) bool {
-	if h.ahead += ahead; h.ahead <= h.Margin/2 {
+	if h.ahead = max(0, h.ahead+ahead); h.ahead <= h.Margin/2 {
 		return false
 	}
 	h.deadline, h.ahead = h.deadline-h.ahead, 0

@@ -27,7 +27,8 @@ type step struct {
 
 // read takes the next reading. It returns by how much the store's clock has certainly run ahead
 // since the last one: by more than the longest time that can have passed between the two, from the
-// first request's sending to the second's reply.
+// first request's sending to the second's reply. It is negative if the clock has run behind the
+// shortest.
 //
 // If two requests were under way together, their order at the store is unknown: a reply that was
 // overtaken would look like a clock set back, and the next one like a clock that ran ahead. So only
@@ -37,7 +38,8 @@ func (s *skew) read(store time.Duration, sent, received time.Time) (ahead time.D
 		return 0
 	}
 	if !s.received.IsZero() {
-		ahead = (store - s.store) - received.Sub(s.sent)
+		ran := store - s.store
+		ahead = max(ran-received.Sub(s.sent), min(0, ran-sent.Sub(s.received)))
 	}
 	s.store, s.sent, s.received = store, sent, received
 	if ahead > 0 {
@@ -62,7 +64,7 @@ func (d *Watchdog) adjust(sent, received time.Time, answers []lease.Renewed) (ah
 	if i < 0 {
 		return 0
 	}
-	if ahead = d.clock.read(answers[i].Clock, sent, received); ahead <= 0 {
+	if ahead = d.clock.read(answers[i].Clock, sent, received); ahead == 0 {
 		return 0
 	}
 	moved := false

@@ -143,6 +143,29 @@ func TestSmallStepsAddUp(t *testing.T) {
 	})
 }
 
+// TestStepsToAndFroDoNotAddUp: the readings are of two servers, whose clocks differ.
+func TestStepsToAndFroDoNotAddUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, told := newStepper(), make(skews, 10)
+		dog := watchdog.New(store, told.config())
+		defer dog.Stop()
+		keep(t, dog, "prober", renewEvery(2*time.Second))
+		time.Sleep(2 * time.Second) // one reading
+		watched := keep(t, dog, "watched", noRenew)
+		step := margin * 2 / 5
+		for range 4 {
+			time.Sleep(time.Millisecond)
+			store.by(step)
+			time.Sleep(2 * time.Second)
+			step = -step
+		}
+		if got := dog.Deadline(&watched.Held); !got.Equal(watched.sent.Add(trust)) {
+			t.Errorf("deadline %v after the grant, want %v", got.Sub(watched.sent), trust)
+		}
+		told.expect(t)
+	})
+}
+
 // The readings come with the renewals of a lease whose margin is large; another's is not.
 func TestStepIsJudgedByEachLeasesMargin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
