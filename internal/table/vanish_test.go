@@ -139,7 +139,7 @@ func (v vanishing) vanish(t *testing.T, kind string, n int64, wg *sync.WaitGroup
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pool.Close() })
-	s, _, err := table.Open(t.Context(), pool, e.Dialect, table.Options{Connections: 1, Timeout: 2 * time.Second})
+	s, _, err := table.Open(t.Context(), pool, e.Dialect, table.Options{Connections: 1, Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
