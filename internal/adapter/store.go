@@ -168,8 +168,8 @@ func (s *Store) Settle(ctx context.Context) bool {
 // ErrUnseen is why a server that could say what has a row locked does not: told to those who wait.
 var ErrUnseen = errors.New("nothing says what has the row locked")
 
-// Evict is the Evictor's: it ends the sessions that keep an expired key locked. A key or a store where that cannot be
-// done has none.
+// Evict is the Evictor's: it ends the sessions that keep an expired key locked. A key or a store
+// where that cannot be done has none.
 func (s *Store) Evict(
 	ctx context.Context, key string, least time.Duration,
 ) ([]lease.Evicted, error) {
