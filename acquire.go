@@ -316,16 +316,16 @@ func (c *Client) elect(key, note string) reaper.Elect {
 
 // newHold makes a hold of grant i.
 func newHold(ctx context.Context, k *keeper, g queue.Grants, i int, r *request) *hold {
-	h := &hold{k: k, asked: g.Sent.Sub(k.began), space: r.space, extras: &noExtras}
+	h := &hold{k: k, asked: g.Sent.Sub(k.began), extras: &noExtras}
 	h.handles = 1
 	if k.cfg.Hooks.Acquired != nil {
 		h.endHook = new(func())
 	}
 	answer := &g.Each[i].Answer
 	slot, traced := r.Within != nil, k.trace != nil || k.cfg.Debug
-	if slot || traced || answer.Unknown || r.minHold > 0 || r.maxIdle > 0 {
+	if slot || traced || answer.Unknown || r.minHold > 0 || r.maxIdle > 0 || r.space != nil {
 		h.extras = &extras{
-			minHold: r.minHold, late: time.Since(g.Sent), maxIdle: r.maxIdle, note: r.Want.Note,
+			minHold: r.minHold, late: time.Since(g.Sent), maxIdle: r.maxIdle, space: r.space, note: r.Want.Note,
 			slotOf: answer.Generation, slot: slot, uncertain: answer.Unknown,
 		}
 	}

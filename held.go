@@ -32,7 +32,6 @@ type hold struct {
 	lease watchdog.Held
 	ctx   ownCtx
 	asked time.Duration // after the keeper began: a time.Time would make every lock larger
-	space *tenant.Space
 	*extras
 	state
 }
@@ -42,11 +41,12 @@ type extras struct {
 	// minHold counts from the grant, which may have come just before the answer: late after since.
 	minHold, late time.Duration
 	maxIdle       time.Duration
-	note          string    // as it is stored, with Config.Trace
-	taken         []uintptr // the calls that took it, with Config.Debug
-	slotOf        int64     // the generation of its limit, or 0
-	slot          bool      // of a limit
-	uncertain     bool      // a copy of the granting request may still be under way at the server
+	space         *tenant.Space // of its namespace
+	note          string        // as it is stored, with Config.Trace
+	taken         []uintptr     // the calls that took it, with Config.Debug
+	slotOf        int64         // the generation of its limit, or 0
+	slot          bool          // of a limit
+	uncertain     bool          // a copy of the granting request may still be under way at the server
 }
 
 var noExtras extras // of the others; it is not changed
