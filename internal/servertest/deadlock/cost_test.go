@@ -39,22 +39,34 @@ func TestWaitsThatHoldNothingWriteNothing(t *testing.T) {
 // A chain that waits for less than a second leaves no trace, however often.
 func TestAShortWaitWritesNothing(t *testing.T) {
 	eachMode(t, func(s *servertest.Scene, m servertest.Mode) {
-		other := s.Client()
-		c, w := client(s, m)
-		mine := s.Take(c, "held "+m.String())
-		for range 2 {
-			l := s.Take(other, "k "+m.String())
-			time.AfterFunc(600*time.Millisecond, func() { s.OK(l.Unlock(context.Background())) })
-			got, err := c.Lock(mine.Context(), "k "+m.String())
-			s.OK(err)
-			s.OK(got.Unlock(s.Context()))
-		}
-		s.OK(mine.Unlock(s.Context()))
-		if n := records(s); n != 0 {
-			s.Errorf("%d rows of a short wait", n)
-		}
-		wantQuiet(s, w)
+		s.Eventually("waits that are short on a busy machine too", func() bool { return shortWaits(s, m) })
 	})
+}
+
+// shortWaits waits twice for 600 ms. It reports false if a busy machine made one last for longer.
+func shortWaits(s *servertest.Scene, m servertest.Mode) bool {
+	other := s.Client()
+	c, w := client(s, m)
+	mine, longest := s.Take(c, "held "+m.String()), time.Duration(0)
+	for range 2 {
+		l := s.Take(other, "k "+m.String())
+		time.AfterFunc(600*time.Millisecond, func() { s.OK(l.Unlock(context.Background())) })
+		began := time.Now()
+		got, err := c.Lock(mine.Context(), "k "+m.String())
+		longest = max(longest, time.Since(began))
+		s.OK(err)
+		s.OK(got.Unlock(s.Context()))
+	}
+	s.OK(mine.Unlock(s.Context()))
+	if longest > 900*time.Millisecond {
+		s.Eventually("the rows of a long wait to go", func() bool { return records(s) == 0 })
+		return false
+	}
+	if n := records(s); n != 0 {
+		s.Errorf("%d rows of a short wait", n)
+	}
+	wantQuiet(s, w)
+	return true
 }
 
 func wantQuiet(s *servertest.Scene, w *watched) {
