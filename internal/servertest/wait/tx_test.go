@@ -14,28 +14,38 @@ import (
 // own process or of another.
 func TestUnlockTxWakesTheWaitersAfterTheCommitAndNotBefore(t *testing.T) {
 	servertest.EachMode(t, func(s *servertest.Scene, m servertest.Mode) {
-		leaving(s, m, func(l *rowlock.Lock, waiting []<-chan got, finish func(commit bool)) {
-			stillWaits(s, hintPoll/2, waiting...)
-			committed := time.Now()
-			finish(true)
-			pulse := s.Pulse() // not sooner: SQLite's one write lock was the transaction's
-			s.OK(l.Unlock(s.Context()))
-			first, next := either(s, waiting)
-			if took, limit := first.at.Sub(committed), pulse.Allow(hintPoll+waitSlack); took < 0 || took > limit {
-				s.Errorf("the first was served %s after the commit, want 0 to %s", took, limit)
-			}
-			s.OK(first.l.Unlock(s.Context()))
-			freed := time.Now()
-			g := granted(s, next)
-			if took, limit := g.at.Sub(freed), pulse.Allow(hintPoll+waitSlack); took > limit {
-				s.Errorf("the next was served %s later, want at most %s", took, limit)
-			}
-			if first.l.Token() != l.Token()+1 || g.l.Token() != l.Token()+2 {
-				s.Errorf("tokens %d and %d after %d", first.l.Token(), g.l.Token(), l.Token())
-			}
-			s.OK(g.l.Unlock(s.Context()))
+		s.Eventually("waiters that are served in time, on a busy machine too", func() bool {
+			return servedInTime(s, m)
 		})
 	})
+}
+
+// servedInTime reports false if one of the waiters was served late: on a busy machine a poll may
+// meet a row that another statement has locked just then, and the next comes hintPoll later.
+func servedInTime(s *servertest.Scene, m servertest.Mode) (timely bool) {
+	leaving(s, m, func(l *rowlock.Lock, waiting []<-chan got, finish func(commit bool)) {
+		stillWaits(s, hintPoll/2, waiting...)
+		committed := time.Now()
+		finish(true)
+		pulse := s.Pulse() // not sooner: SQLite's one write lock was the transaction's
+		s.OK(l.Unlock(s.Context()))
+		first, next := either(s, waiting)
+		took := first.at.Sub(committed)
+		if took < 0 {
+			s.Errorf("the first was served %s before the commit", -took)
+		}
+		s.OK(first.l.Unlock(s.Context()))
+		freed := time.Now()
+		g := granted(s, next)
+		limit := pulse.Allow(hintPoll + waitSlack)
+		s.Logf("served %s after the commit and %s after the first, at most %s each", took, g.at.Sub(freed), limit)
+		timely = took <= limit && g.at.Sub(freed) <= limit
+		if first.l.Token() != l.Token()+1 || g.l.Token() != l.Token()+2 {
+			s.Errorf("tokens %d and %d after %d", first.l.Token(), g.l.Token(), l.Token())
+		}
+		s.OK(g.l.Unlock(s.Context()))
+	})
+	return timely
 }
 
 // The second section does not ask who waits, because the first has just asked: the waiter that came
