@@ -45,11 +45,7 @@ func TestRefusalOfALateAnswerNamesTheDelay(t *testing.T) {
 // The answer came after 6 ms, and the lease cannot be trusted all the same.
 func TestRefusalAfterAClockStepNamesTheStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, told := newStepper(), make(skews, 10)
-		dog := watchdog.New(store, told.config())
-		defer dog.Stop()
-		keep(t, dog, "prober", renewEvery(2*time.Second))
-		time.Sleep(every)
+		store, dog, _ := probed(t, every)
 		granted := newWatch(t, "granted")
 		store.by(time.Hour)
 		time.Sleep(2 * time.Second)

@@ -45,6 +45,17 @@ func (s skews) config() watchdog.Config {
 	return watchdog.Config{Batch: 1, Skewed: func(ahead time.Duration) { s <- ahead }}
 }
 
+// probed has read its store's clock every 2 s for so long, which is once at least.
+func probed(t *testing.T, d time.Duration) (*stepper, *watchdog.Watchdog, skews) {
+	t.Helper()
+	store, told := newStepper(), make(skews, 10)
+	dog := watchdog.New(store, told.config())
+	t.Cleanup(dog.Stop)
+	keep(t, dog, "prober", renewEvery(2*time.Second))
+	time.Sleep(d)
+	return store, dog, told
+}
+
 func (s skews) expect(t *testing.T, want ...time.Duration) {
 	t.Helper()
 	synctest.Wait()
@@ -124,11 +135,7 @@ func TestStepThatTheMarginsCoverIsNotTold(t *testing.T) {
 // TestSmallStepsAddUp: each step is less than half the margin of a lease that is not renewed.
 func TestSmallStepsAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, told := newStepper(), make(skews, 10)
-		dog := watchdog.New(store, told.config())
-		defer dog.Stop()
-		keep(t, dog, "prober", renewEvery(2*time.Second))
-		time.Sleep(2 * time.Second) // one reading
+		store, dog, told := probed(t, 2*time.Second)
 		watched := keep(t, dog, "watched", noRenew)
 		const step = margin * 2 / 5
 		for _, earlier := range []time.Duration{0, 2 * step, 2 * step, 4 * step} {
@@ -146,11 +153,7 @@ func TestSmallStepsAddUp(t *testing.T) {
 // TestStepsToAndFroDoNotAddUp: the readings are of two servers, whose clocks differ.
 func TestStepsToAndFroDoNotAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, told := newStepper(), make(skews, 10)
-		dog := watchdog.New(store, told.config())
-		defer dog.Stop()
-		keep(t, dog, "prober", renewEvery(2*time.Second))
-		time.Sleep(2 * time.Second) // one reading
+		store, dog, told := probed(t, 2*time.Second)
 		watched := keep(t, dog, "watched", noRenew)
 		step := margin * 2 / 5
 		for range 4 {
@@ -353,11 +356,7 @@ func TestStepChangesWhoIsNext(t *testing.T) {
 func TestGrantOvertakenBySteps(t *testing.T) {
 	for _, small := range []time.Duration{0, time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			store, told := newStepper(), make(skews, 10)
-			dog := watchdog.New(store, told.config())
-			defer dog.Stop()
-			keep(t, dog, "prober", renewEvery(2*time.Second))
-			time.Sleep(every)
+			store, dog, told := probed(t, every)
 			granted := newWatch(t, "granted")
 			granted.Every = 0
 			store.by(5 * time.Second)

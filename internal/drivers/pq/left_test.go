@@ -20,9 +20,8 @@ import (
 
 // left is a pool of which each connection has a transaction that the application has left open:
 // unlike pgx, lib/pq lends it as it is.
-func left(t *testing.T, e *testdb.Env) *testdb.Env {
+func left(t *testing.T, e *testdb.Env, n int) *testdb.Env {
 	t.Helper()
-	const n = 4
 	e = through(t, e)
 	e.DB.SetMaxOpenConns(n)
 	e.DB.SetMaxIdleConns(n)
@@ -49,7 +48,7 @@ func must(t *testing.T, err error) {
 
 func TestAKeyIsLockedThoughTheApplicationHasLeftTransactionsOpen(t *testing.T) {
 	e := testdb.Kinds[1].Open(t)
-	locks, err := rowlock.Open(left(t, e).DB, e.Dialect, nil)
+	locks, err := rowlock.Open(left(t, e, 8).DB, e.Dialect, nil)
 	must(t, err)
 	defer locks.Close()
 	l, err := locks.Lock(t.Context(), "k")
@@ -65,7 +64,7 @@ func TestAKeyIsLockedThoughTheApplicationHasLeftTransactionsOpen(t *testing.T) {
 
 func TestAPartyHasCountedDownThoughTheApplicationHasLeftTransactionsOpen(t *testing.T) {
 	e := testdb.Kinds[1].Open(t)
-	latches, err := latch.New(left(t, e).DB, e.Dialect, nil)
+	latches, err := latch.New(left(t, e, 8).DB, e.Dialect, nil)
 	must(t, err)
 	l, err := latches.Open(t.Context(), "x", 1)
 	must(t, err)
@@ -90,7 +89,7 @@ func TestAnUpdateIsCommittedThoughTheApplicationHasLeftTransactionsOpen(t *testi
 	type account struct{ ID, Version int64 }
 	accounts, err := optimistic.NewTable[account](e.Dialect, name)
 	must(t, err)
-	db := left(t, e).DB
+	db := left(t, e, 8).DB
 	must(t, accounts.Update(t.Context(), db, &account{1, 1}))
 	must(t, db.Close())
 	if now, err := accounts.Get(t.Context(), e.DB, 1); err != nil || now.Version != 2 {
@@ -104,7 +103,7 @@ func TestShedlocksKeyIsLockedThoughTheApplicationHasLeftTransactionsOpen(t *test
 	e.Exec(t, "CREATE TABLE "+name+" (name VARCHAR(64) NOT NULL PRIMARY KEY, lock_until TIMESTAMP NOT NULL, "+
 		"locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL)")
 	t.Cleanup(func() { e.Exec(t, "DROP TABLE "+name) })
-	db := left(t, e).DB
+	db := left(t, e, 8).DB
 	for _, pool := range []*sql.DB{db, e.DB} {
 		s, err := shedlock.Open(t.Context(), pool, e.Dialect, shedlock.Table(name))
 		must(t, err)
@@ -119,7 +118,8 @@ func TestShedlocksKeyIsLockedThoughTheApplicationHasLeftTransactionsOpen(t *test
 	}
 }
 
-// A transaction that rowlock begins meets what the application has left open on each connection.
+// A transaction that rowlock begins meets what the application has left open on each connection. DoTx
+// tries five times, and each connection that it meets is a try.
 func TestATransactionBeginsThoughTheApplicationHasLeftOthersOpen(t *testing.T) {
 	e := testdb.Kinds[1].Open(t)
 	for name, begin := range map[string]func(t *testing.T, db *sql.DB) error{
@@ -143,7 +143,7 @@ func TestATransactionBeginsThoughTheApplicationHasLeftOthersOpen(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := begin(t, left(t, e).DB); err != nil {
+			if err := begin(t, left(t, e, 4).DB); err != nil {
 				t.Error(err)
 			}
 		})
