@@ -325,8 +325,8 @@ func newHold(ctx context.Context, k *keeper, g queue.Grants, i int, r *request) 
 	slot, traced := r.Within != nil, k.trace != nil || k.cfg.Debug
 	if slot || traced || answer.Unknown || r.minHold > 0 || r.maxIdle > 0 || r.space != nil {
 		h.extras = &extras{
-			minHold: r.minHold, late: time.Since(g.Sent), maxIdle: r.maxIdle, space: r.space, note: r.Want.Note,
-			slotOf: answer.Generation, slot: slot, uncertain: answer.Unknown,
+			minHold: r.minHold, late: time.Since(g.Sent), maxIdle: r.maxIdle, space: r.space,
+			note: r.Want.Note, slotOf: answer.Generation, slot: slot, uncertain: answer.Unknown,
 		}
 	}
 	if k.cfg.Debug {

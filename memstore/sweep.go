@@ -12,19 +12,14 @@ import (
 
 // Sweep removes rows that have been dead for at least the retention. See [lease.Sweeper].
 func (s *Store) Sweep(ctx context.Context, opts lease.SweepOptions) (removed int64, err error) {
-	for {
-		if err := cmp.Or(opts.Check(), ctx.Err()); err != nil {
-			return removed, err
-		}
+	for err = cmp.Or(opts.Check(), ctx.Err()); err == nil; err = pause(ctx, opts.Pause) {
 		n := s.sweepBatch(opts)
 		removed += int64(n)
 		if opts.Batch <= 0 || n < opts.Batch {
-			return removed, nil
-		}
-		if err := pause(ctx, opts.Pause); err != nil {
-			return removed, err
+			break
 		}
 	}
+	return removed, err
 }
 
 // sweepBatch removes at most one batch of dead rows. It raises the floor before a row goes, so that

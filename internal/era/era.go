@@ -72,7 +72,7 @@ func (e *Eras) Close() { e.opened.Close() }
 // Newest is the start of the newest era that a session has learned.
 func (e *Eras) Newest() lease.Token { return lease.Token(e.bounds.First.Load()) }
 
-// Hold is the HoldEras of a adapter.EraGate.
+// Hold is the HoldEras of an adapter.EraGate.
 func (e *Eras) Hold() (admit func(start lease.Token), free func()) { return e.gates.hold(e.Newest()) }
 
 // After returns the function that sets up a session that grants. Once an era is known here, a

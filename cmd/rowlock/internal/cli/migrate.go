@@ -30,7 +30,7 @@ func (p *program) migrate() *cobra.Command {
 
 func (p *program) migrateUp() *cobra.Command {
 	var create bool
-	var sets []string
+	var sets []schema.Set
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Make the tables, or bring them to this version",
@@ -46,7 +46,7 @@ tables that are named, and core, and brings those that are there to this version
 				}
 			}
 			up := func(ctx context.Context, db schema.DB, d dialect.Dialect) error {
-				return schema.Migrate(ctx, db, d, setsOf(sets)...)
+				return schema.Migrate(ctx, db, d, sets...)
 			}
 			return p.migrated(c.Context(), up, fmt.Sprintf("tables at version %d", schema.Version))
 		},
@@ -56,20 +56,15 @@ tables that are named, and core, and brings those that are there to this version
 	return c
 }
 
-func setFlag(c *cobra.Command, sets *[]string) {
+func setFlag(c *cobra.Command, sets *[]schema.Set) {
 	// A StringSlice would take an empty value for no set, and no set is all.
 	c.Flags().Func("set", "sets of tables, between commas: core, shared, once, latch, forupdate, trace (default all)",
 		func(value string) error {
-			*sets = append(*sets, strings.Split(value, ",")...)
+			for name := range strings.SplitSeq(value, ",") {
+				*sets = append(*sets, schema.Set(name))
+			}
 			return nil
 		})
-}
-
-func setsOf(names []string) (sets []schema.Set) {
-	for _, name := range names {
-		sets = append(sets, schema.Set(name))
-	}
-	return sets
 }
 
 func (p *program) migrateDown() *cobra.Command {
@@ -104,7 +99,7 @@ func (p *program) removal(
 
 func (p *program) migrateSQL() *cobra.Command {
 	var down bool
-	var sets []string
+	var sets []schema.Set
 	c := &cobra.Command{
 		Use:   "sql",
 		Short: "Print the SQL that makes the tables, for your migration tool",
@@ -117,7 +112,7 @@ nothing: of --dsn only the kind counts.`),
 			if err != nil {
 				return err
 			}
-			up, drop, err := schema.SQL(d, setsOf(sets)...)
+			up, drop, err := schema.SQL(d, sets...)
 			if down {
 				up = drop
 			}
