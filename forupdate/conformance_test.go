@@ -65,13 +65,18 @@ func harness(t *testing.T, e *testdb.Env) locktest.Harness {
 		all.add(s)
 		return s
 	}
-	return locktest.Harness{
+	empty := func(tb testing.TB, _ lease.Store) {
+		tb.Helper()
+		all.release(tb)
+		e.Exec(tb, `DELETE FROM {rowlock}`)
+		e.Exec(tb, `DELETE FROM {rowlock_hold}`)
+		e.Exec(tb, `DELETE FROM {rowlock_queue}`)
+		e.Exec(tb, `DELETE FROM {rowlock_wait}`)
+	}
+	h := locktest.Harness{
 		Open: func(tb testing.TB) lease.Store {
-			e.Exec(tb, `DELETE FROM {rowlock}`)
-			e.Exec(tb, `DELETE FROM {rowlock_hold}`)
-			e.Exec(tb, `DELETE FROM {rowlock_queue}`)
-			e.Exec(tb, `DELETE FROM {rowlock_wait}`)
 			all = fleet{}
+			empty(tb, nil)
 			return store(tb)
 		},
 		Another:  func(tb testing.TB, _ lease.Store) lease.Store { return store(tb) },
@@ -83,9 +88,13 @@ func harness(t *testing.T, e *testdb.Env) locktest.Harness {
 		Slow:     true, // a lock takes three round trips, and now and then a connection
 		Most:     most,
 	}
+	if !testdb.Whole() { // which has each property begin with stores of its own
+		h.Empty = empty
+	}
+	return h
 }
 
-// fleet are the stores of one property.
+// fleet are the stores of one harness.
 type fleet struct {
 	mu     sync.Mutex
 	stores []*forupdate.Store
@@ -95,6 +104,24 @@ func (f *fleet) add(s *forupdate.Store) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stores = append(f.stores, s)
+}
+
+// release ends every hold of the stores.
+func (f *fleet) release(tb testing.TB) {
+	tb.Helper()
+	for _, s := range f.stores {
+		held, err := s.Inspect(tb.Context(), lease.Filter{})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		leases := make([]lease.Lease, len(held))
+		for i, r := range held {
+			leases[i] = r.Lease
+		}
+		if _, err := s.Release(tb.Context(), leases); err != nil {
+			tb.Fatal(err)
+		}
+	}
 }
 
 // silence has key's holder have been silent for its TTL: the server has ended its session, and its

@@ -12,13 +12,17 @@ import (
 // Harness tells the suite how to open a store and how to reach behind it. Open and Expire are
 // required. Hooks are called from the test's own goroutine, so that they may use tb.Fatal.
 type Harness struct {
-	// Open returns a store without rows. It is called once per property. Stores may use the same
-	// tables one after the other, if each begins without rows. Close what needs closing with
-	// tb.Cleanup.
+	// Open returns a store without rows. It is called once per property, or with Empty once, for
+	// Run. Stores may use the same tables one after the other, if each begins without rows. Close
+	// what needs closing with tb.Cleanup.
 	Open func(tb testing.TB) lease.Store
 	// Another returns a second store on the rows of s, as another process would have. nil means
 	// that s itself is used.
 	Another func(tb testing.TB, s lease.Store) lease.Store
+	// Empty removes all rows of s, so that it and Another's serve the next property too, for stores
+	// that take longer to open than a property does. After a property that has failed, Open opens
+	// another. nil: each property has a store of its own.
+	Empty func(tb testing.TB, s lease.Store)
 
 	// Expire ends key's lease in the store, as if its TTL had passed a moment or a year ago, and
 	// leaves owner and token as they are. It does nothing to a free key or a key without a row. It

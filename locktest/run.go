@@ -107,11 +107,13 @@ func topics() []topic {
 	}
 }
 
-// Run proves every property of a store, each over a store of its own, as subtests of t.
+// Run proves every property of a store, each over a store of its own or, with [Harness.Empty], over
+// an emptied one, as subtests of t.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
 	requireHooks(t, h)
 	requireTopics(t, h.Without)
+	h = h.kept(t)
 	for _, topic := range topics() {
 		t.Run(topic.name, func(t *testing.T) {
 			if slices.Contains(h.Without, topic.name) {
