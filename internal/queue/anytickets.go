@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/oneline"
@@ -70,7 +69,8 @@ func (t *ticket) due() (lease.QueuePosition, bool) {
 // Lost takes the tickets, or has their positions polled again.
 func (ts *anyTickets) Lost(ctx context.Context, err error) (again bool, failed error) {
 	if !ts.queued {
-		if failed := ts.join(ctx); failed != nil {
+		ts.queued = true
+		if failed := ts.q.join(ctx, ts.all...); failed != nil {
 			return false, cut(ctx, oneline.Join(err, failed))
 		}
 		ts.q.notify.Listen()
@@ -79,39 +79,6 @@ func (ts *anyTickets) Lost(ctx context.Context, err error) (again bool, failed e
 		ts.q.poller.Watch(t.id(), observed{})
 	}
 	return false, nil
-}
-
-// join is in the books before it is in the queues, as a single ticket.
-func (ts *anyTickets) join(ctx context.Context) error {
-	q := ts.q
-	wanted := make([]lease.Ticket, len(ts.all))
-	q.mu.Lock()
-	ts.queued = true
-	for i, t := range ts.all {
-		t.AcquireRequest = ts.call.Want.Request(t.Key)
-		t.Priority = ts.call.Want.Priority
-		t.queued, t.joined = true, time.Now()
-		t.changed = t.joined
-		q.waiting[t.id()] = t
-		wanted[i] = t.Ticket
-	}
-	q.mu.Unlock()
-	err := q.store.Join(ctx, wanted)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	passing := passing(err)
-	for _, t := range ts.all {
-		switch {
-		case passing:
-			t.joined = time.Time{} // the poller joins it
-		case err != nil:
-			t.unsure = true // it may have been made all the same, and may yet be
-		}
-	}
-	if passing {
-		return nil
-	}
-	return err
 }
 
 // first is the ticket that a poll has found nearest to the head of its queue.

@@ -177,6 +177,10 @@ func (q *Attempts) handOn(ctx context.Context, i *Release, w *waiter) (done bool
 				i.state.passed = true
 			}
 			return false
+		case time.Since(g.Sent) >= next.TTL/2: // as in InTx.Made, but the holder has waited enough
+			q.keys.giveBack(w)
+			orphans.AddLeases(to)
+			return true
 		case q.keys.give(w, g):
 			return true
 		}

@@ -74,7 +74,8 @@ func (t *ticket) Lost(ctx context.Context, err error) (again bool, failed error)
 	_ = errors.As(err, &held)
 	o := observedOf(held)
 	if !t.queued {
-		if failed := t.join(ctx, o); failed != nil {
+		t.place = lease.QueuePosition{Remaining: o.Remaining, Note: o.Note}
+		if failed := t.q.join(ctx, t); failed != nil {
 			return false, cut(ctx, oneline.Join(err, failed))
 		}
 		t.q.notify.Listen()
@@ -83,26 +84,34 @@ func (t *ticket) Lost(ctx context.Context, err error) (again bool, failed error)
 	return false, nil
 }
 
-// join is in the books before it is in the queue, because from then on the key can be passed to it.
-func (t *ticket) join(ctx context.Context, o observed) error {
-	q := t.q
+// join takes tickets. They are in the books before they are in the queues, because from then on the
+// keys can be passed to them.
+func (q *Tickets) join(ctx context.Context, tickets ...*ticket) error {
+	wanted := make([]lease.Ticket, len(tickets))
 	q.mu.Lock()
-	t.AcquireRequest = t.call.Want.Request(t.Key)
-	t.Priority = t.call.Want.Priority
-	t.queued, t.joined = true, time.Now()
-	t.changed = t.joined
-	t.place = lease.QueuePosition{Remaining: o.Remaining, Note: o.Note}
-	q.waiting[t.id()] = t
+	for i, t := range tickets {
+		t.AcquireRequest = t.call.Want.Request(t.Key)
+		t.Priority = t.call.Want.Priority
+		t.queued, t.joined = true, time.Now()
+		t.changed = t.joined
+		q.waiting[t.id()] = t
+		wanted[i] = t.Ticket
+	}
 	q.mu.Unlock()
-	err := q.store.Join(ctx, []lease.Ticket{t.Ticket})
+	err := q.store.Join(ctx, wanted)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
-	case passing(err):
-		t.joined = time.Time{} // the poller joins it
+	passing := passing(err)
+	for _, t := range tickets {
+		switch {
+		case passing:
+			t.joined = time.Time{} // the poller joins it
+		case err != nil:
+			t.unsure = true // it may have been made all the same, and may yet be
+		}
+	}
+	if passing {
 		return nil
-	case err != nil:
-		t.unsure = true // it may have been made all the same, and may yet be
 	}
 	return err
 }

@@ -137,8 +137,12 @@ func (q *Tickets) given(p lease.Passed, sent time.Time) bool {
 	if t == nil {
 		return false
 	}
+	given := signal{Given: true, Grant: t.grants(p.Token, sent)}
+	if time.Since(sent) >= t.TTL/2 { // the statement may have been slow, and the lease be new
+		given, t.place = signal{}, lease.QueuePosition{Granted: true, Token: p.Token}
+	}
 	select {
-	case t.signal <- signal{Given: true, Grant: t.grants(p.Token, sent)}:
+	case t.signal <- given:
 	default: // it has been given this very grant
 	}
 	return true

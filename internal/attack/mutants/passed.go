@@ -6,6 +6,8 @@ const (
 	sectionGo = "dotx.go"
 	inTxGo    = "internal/queue/intx.go"
 	localGo   = "internal/queue/local.go"
+	handGo    = "internal/queue/handover.go"
+	ticketsGo = "internal/queue/tickets.go"
 	passesGo  = "internal/adapter/intx.go"
 	eraGo     = "internal/era/intx.go"
 )
@@ -111,6 +113,20 @@ var rare = []control{
 			new: "if false {",
 		},
 		test: "./internal/clienttest TestALeaseThatTheCommitHasUsedUpIsNotGranted",
+	},
+	{
+		mutant: mutant{
+			name: "a lease that a hand-over has used up is told", file: handGo,
+			old: "case time.Since(g.Sent) >= next.TTL/2:", new: "case false:",
+		},
+		test: "./internal/clienttest TestALeaseThatAHandOverHasUsedUpIsNotGranted",
+	},
+	{
+		mutant: mutant{
+			name: "a lease that may be half over is told to the first of the queue", file: ticketsGo,
+			old: "if time.Since(sent) >= t.TTL/2 {", new: "if false {",
+		},
+		test: "./internal/clienttest TestALeaseThatAHandOverHasUsedUpIsNotGranted",
 	},
 	{
 		mutant: mutant{
