@@ -106,10 +106,16 @@ func (f *fleet) add(s *forupdate.Store) {
 	f.stores = append(f.stores, s)
 }
 
+func (f *fleet) all() []*forupdate.Store {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.stores)
+}
+
 // release ends every hold of the stores.
 func (f *fleet) release(tb testing.TB) {
 	tb.Helper()
-	for _, s := range f.stores {
+	for _, s := range f.all() {
 		held, err := s.Inspect(tb.Context(), lease.Filter{})
 		if err != nil {
 			tb.Fatal(err)
@@ -128,10 +134,7 @@ func (f *fleet) release(tb testing.TB) {
 // row has expired.
 func (f *fleet) silence(tb testing.TB, e *testdb.Env, key string) {
 	tb.Helper()
-	f.mu.Lock()
-	stores := slices.Clone(f.stores)
-	f.mu.Unlock()
-	for _, s := range stores {
+	for _, s := range f.all() {
 		endAfter(tb, e, s, key, func() { e.Expire(tb, key) })
 	}
 }

@@ -138,7 +138,7 @@ func (q *Tickets) given(p lease.Passed, sent time.Time) bool {
 		return false
 	}
 	given := signal{Given: true, Grant: t.grants(p.Token, sent)}
-	if time.Since(sent) >= t.TTL/2 { // the statement may have been slow, and the lease be new
+	if time.Since(sent) >= t.TTL/2 { // since when the lease counts; Attempt renews it
 		given, t.place = signal{}, lease.QueuePosition{Granted: true, Token: p.Token}
 	}
 	select {
