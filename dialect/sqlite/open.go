@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
@@ -21,6 +22,9 @@ import (
 // needed are the pragmas of a file that several connections or processes write to. busy_timeout
 // comes first, because the change to WAL waits for the file's lock too.
 var needed = []string{"busy_timeout(5000)", "journal_mode(WAL)"}
+
+// patience is busy_timeout's.
+const patience = 5 * time.Second
 
 // dsn is the DSN that is right for the file at path, with pragmas of the user's, which go before
 // those that are needed.
@@ -73,7 +77,12 @@ func Open(path string, pragmas ...string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rowlock: sqlite.Open(%q): %w", path, err)
 	}
-	if err := db.Ping(); err != nil {
+	// Of two that change the file to WAL at once one may be told that it is busy, and not wait.
+	err = db.Ping()
+	for until := time.Now().Add(patience); isBusy(err) && time.Now().Before(until); err = db.Ping() {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err != nil {
 		return nil, oneline.Join(opening(path, err), db.Close())
 	}
 	return db, nil
