@@ -23,9 +23,6 @@ import (
 // comes first, because the change to WAL waits for the file's lock too.
 var needed = []string{"busy_timeout(5000)", "journal_mode(WAL)"}
 
-// patience is busy_timeout's.
-const patience = 5 * time.Second
-
 // dsn is the DSN that is right for the file at path, with pragmas of the user's, which go before
 // those that are needed.
 func dsn(path string, pragmas ...string) string {
@@ -77,9 +74,10 @@ func Open(path string, pragmas ...string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rowlock: sqlite.Open(%q): %w", path, err)
 	}
-	// Of two that change the file to WAL at once one may be told that it is busy, and not wait.
-	err = db.Ping()
-	for until := time.Now().Add(patience); isBusy(err) && time.Now().Before(until); err = db.Ping() {
+	// Of two that change the file to WAL at once one may be told that it is busy, and not wait as
+	// busy_timeout says. A file that is locked for as long as that is not asked for once more.
+	until := time.Now().Add(5 * time.Second)
+	for err = db.Ping(); isBusy(err) && time.Now().Before(until); err = db.Ping() {
 		time.Sleep(5 * time.Millisecond)
 	}
 	if err != nil {
