@@ -73,13 +73,14 @@ func harness(t *testing.T, e *testdb.Env) locktest.Harness {
 		e.Exec(tb, `DELETE FROM {rowlock_queue}`)
 		e.Exec(tb, `DELETE FROM {rowlock_wait}`)
 	}
-	h := locktest.Harness{
+	return locktest.Harness{
 		Open: func(tb testing.TB) lease.Store {
 			all = fleet{}
 			empty(tb, nil)
 			return store(tb)
 		},
 		Another:  func(tb testing.TB, _ lease.Store) lease.Store { return store(tb) },
+		Empty:    testdb.InShort(empty),
 		Expire:   func(tb testing.TB, _ lease.Store, key string) { all.silence(tb, e, key) },
 		SetToken: func(tb testing.TB, _ lease.Store, key string, token lease.Token) { e.SetToken(tb, key, token) },
 		Begin:    func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },
@@ -88,10 +89,6 @@ func harness(t *testing.T, e *testdb.Env) locktest.Harness {
 		Slow:     true, // a lock takes three round trips, and now and then a connection
 		Most:     most,
 	}
-	if !testdb.Whole() { // which has each property begin with stores of its own
-		h.Empty = empty
-	}
-	return h
 }
 
 // fleet are the stores of one harness.

@@ -38,12 +38,13 @@ func harness(e *testdb.Env) locktest.Harness {
 		e.Exec(tb, `DELETE FROM {rowlock_queue}`)
 		e.Exec(tb, `DELETE FROM {rowlock_wait}`)
 	}
-	h := locktest.Harness{
+	return locktest.Harness{
 		Open: func(tb testing.TB) lease.Store {
 			empty(tb, nil)
 			return open(tb, e, patient)
 		},
 		Another: func(tb testing.TB, _ lease.Store) lease.Store { return open(tb, e, patient) },
+		Empty:   testdb.InShort(empty),
 		Expire: func(tb testing.TB, _ lease.Store, key string) {
 			e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ? AND owner IS NOT NULL`, []byte(key))
 		},
@@ -54,10 +55,6 @@ func harness(e *testdb.Env) locktest.Harness {
 		Slow: true,
 		Load: 250 * time.Millisecond,
 	}
-	if !testdb.Whole() { // which has each property begin with stores of its own
-		h.Empty = empty
-	}
-	return h
 }
 
 func open(tb testing.TB, e *testdb.Env, opts ...optimistic.Option) *optimistic.Store {

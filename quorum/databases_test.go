@@ -73,13 +73,14 @@ func (d databases) harness(concurrent bool) locktest.Harness {
 			e.Exec(tb, `UPDATE {rowlock_floor} SET floor = 0`)
 		}
 	}
-	h := locktest.Harness{
+	return locktest.Harness{
 		Open: func(tb testing.TB) lease.Store {
 			opened = nil
 			empty(tb, nil)
 			return open(tb)
 		},
 		Another: func(tb testing.TB, _ lease.Store) lease.Store { return open(tb) },
+		Empty:   testdb.InShort(empty),
 		Expire: func(tb testing.TB, _ lease.Store, key string) {
 			settle()
 			for _, e := range d {
@@ -95,10 +96,6 @@ func (d databases) harness(concurrent bool) locktest.Harness {
 		},
 		Steady: true, Slow: true, Load: time.Second,
 	}
-	if !testdb.Whole() { // which has each property begin with stores of its own
-		h.Empty = empty
-	}
-	return h
 }
 
 // mixed are five members on four products. Skips aloud without the servers.

@@ -97,6 +97,14 @@ func Installed(tb testing.TB, language string) string {
 // Whole reports whether a run is to repeat what CI shows once, as `make conformance` does.
 func Whole() bool { return os.Getenv("ROWLOCK_TEST_WHOLE") != "" }
 
+// InShort returns the function, or nil in a whole run.
+func InShort[F any](f F) (_ F) {
+	if Whole() {
+		return
+	}
+	return f
+}
+
 // required is what the environment says of a server.
 func required(tb testing.TB, name string) string {
 	tb.Helper()

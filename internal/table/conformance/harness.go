@@ -73,6 +73,7 @@ func Harness(
 			return open(tb)
 		},
 		Another: func(tb testing.TB, _ lease.Store) lease.Store { return open(tb) },
+		Empty:   testdb.InShort(empty), // each property of a whole run begins with stores of its own
 		Expire: func(tb testing.TB, _ lease.Store, key string) {
 			e.Exec(tb, `UPDATE {rowlock} SET expires_at = {now} - {second} WHERE {key} = ? AND owner IS NOT NULL`, []byte(key))
 		},
@@ -96,9 +97,6 @@ func Harness(
 		SerialTx: e.Name == "sqlite",
 		Load:     time.Second,
 		Without:  without(strategy),
-	}
-	if !testdb.Whole() { // which has each property begin with stores of its own
-		h.Empty = empty
 	}
 	if other != nil {
 		h.Foreign = func(tb testing.TB) locktest.Tx { return begin(tb, other) }
