@@ -177,6 +177,34 @@ func joining(t *testing.T) (*joined, *rowlock.Client) {
 	})
 }
 
+// Callers that come one after the other have their heartbeats in one statement all the same: what
+// waiting costs does not depend on how many wait.
+func TestWaitersThatCameOneAfterTheOtherHaveOneHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, ttl, rounds = 20, 30 * time.Second, 10
+		s, c := joining(t)
+		s.late = func() {}
+		l := Take(t, c, "k")
+		ctx, cancel := context.WithCancel(t.Context())
+		var waiting []<-chan Waited
+		for range n {
+			waiting = append(waiting, WaitIn(t, ctx, c, "k", rowlock.TTL(ttl)))
+			time.Sleep(ttl / 3 / n)
+		}
+		before := s.joins.Load()
+		time.Sleep(rounds * ttl)
+		// A ticket needs three in a TTL, and has six at most.
+		if made := s.joins.Load() - before; made < 3*rounds-1 || made > 6*rounds {
+			t.Errorf("%d waiters had %d heartbeats in %d TTLs", n, made, rounds)
+		}
+		cancel()
+		for _, w := range waiting {
+			WantIs(t, "Lock", (<-w).Err, context.Canceled)
+		}
+		Unlock(t, l)
+	})
+}
+
 // A heartbeat that is written after its waiter has left makes its ticket anew, and no waiter
 // would claim it.
 func TestAHeartbeatThatComesLateLeavesNoTicket(t *testing.T) {

@@ -154,8 +154,7 @@ func (q *Tickets) waits(id string) bool {
 	return q.waiting[id] != nil
 }
 
-// read is the poller's statement. First it sends the heartbeats of tickets whose last one is a
-// third of their TTL old.
+// read is the poller's statement. First it sends heartbeats that are due.
 func (q *Tickets) read(ctx context.Context, ids []string) (map[string]observed, error) {
 	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
@@ -177,19 +176,25 @@ func (q *Tickets) read(ctx context.Context, ids []string) (map[string]observed, 
 	return q.note(waiters, places, asked), nil
 }
 
-// among returns those of ids that still wait, and of them those that need a heartbeat.
+// among returns those of ids that still wait, and of them those that need a heartbeat, if the last
+// of any is a third of its TTL old. What is half as old comes along, or callers that have come one
+// after the other would have a statement each.
 func (q *Tickets) among(ids []string, now time.Time) (waiters []lease.Lease, silent []*ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	due := false
 	for _, id := range ids {
 		t := q.waiting[id]
 		if t == nil {
 			continue
 		}
 		waiters = append(waiters, t.lease())
-		if now.Sub(t.joined) >= t.TTL/3 {
-			silent = append(silent, t)
+		if age := now.Sub(t.joined); age >= t.TTL/6 {
+			silent, due = append(silent, t), due || age >= t.TTL/3
 		}
+	}
+	if !due {
+		silent = nil
 	}
 	slices.SortFunc(waiters, func(a, b lease.Lease) int { return cmp.Compare(a.Key, b.Key) })
 	return waiters, silent
