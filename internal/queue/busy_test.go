@@ -101,8 +101,9 @@ func TestAProcessThatHearsNothingAndTheOthersShareAKey(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		grants, worst := during(10*time.Second, all)
 		t.Logf("waits of at most %s; grants: %v", worst, grants)
-		// In 60 runs the process without notifications had 2.6 to 3.7 times an equal share.
-		if least, most := shares(grants); least < 0.3 || most > 4 || worst > 2*time.Second {
+		// In 300 runs the process without notifications had 2.6 to 3.8 times an equal share, which
+		// left the others 0.3 each.
+		if least, most := shares(grants); least < 0.2 || most > 4 || worst > 2*time.Second {
 			t.Errorf("a process waited for %s; grants: %v", worst, grants)
 		}
 	})
