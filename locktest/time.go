@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -29,14 +30,22 @@ func fractions(r *rig) {
 	}
 }
 
+// takeFor asks again if there is no answer while such a lease lasts, as a busy machine may have it.
 func (r *rig) takeFor(key string, d time.Duration) lease.Lease {
 	r.Helper()
 	q := request(key, lease.NewOwner())
 	q.TTL = d
-	a, err := acquireOne(r.ctx, r.here, q)
-	if err != nil || !a.Granted {
-		r.Fatalf("acquire %q for %v: %+v, %v", key, d, a, err)
-	}
+	var a lease.Acquired
+	r.eventually("an answer", func() bool {
+		var err error
+		if a, err = acquireOne(r.ctx, r.here, q); errors.Is(err, lease.ErrUnknown) {
+			return false
+		}
+		if err != nil || !a.Granted {
+			r.Fatalf("acquire %q for %v: %+v, %v", key, d, a, err)
+		}
+		return true
+	})
 	return lease.Lease{Key: key, Owner: q.Owner, Token: a.Token}
 }
 
