@@ -176,18 +176,28 @@ func (r *rig) setToken(key string, token lease.Token) {
 // that all are there when the others are about to expel it, and so may the others.
 var disturbed atomic.Bool
 
-// settled is how long a disturbed group must be whole before the tests believe it.
-const settled = 2 * time.Second
+const (
+	// settled is how long a disturbed group must be whole before the tests believe it.
+	settled = 2 * time.Second
+	// stuck is how long it may be anything else: MySQL expels a member that is silent within 15 s.
+	stuck = 40 * time.Second
+)
 
 // whole waits until every member reports all members. A member that has given up is told to join
-// again; by itself it would in five minutes.
+// again; by itself it would in five minutes. One that a single other cannot reach is not expelled,
+// and may never be reached again: its process is ended.
 func (r *rig) whole() {
 	r.Helper()
 	var since time.Time
+	patient := time.Now()
 	r.eventually("the group is whole", func() bool {
 		switch {
 		case !r.allOnline():
 			since = time.Time{}
+			if time.Since(patient) > stuck {
+				patient = time.Now()
+				r.endUnreachable()
+			}
 			return false
 		case since.IsZero():
 			since = time.Now()
@@ -220,6 +230,26 @@ func (r *rig) allOnline() bool {
 	}
 	return primaries == 1 &&
 		!slices.ContainsFunc(states, func(s string) bool { return s != "ONLINE" })
+}
+
+// endUnreachable kills the members that another says it cannot reach. They start and join anew.
+func (r *rig) endUnreachable() {
+	r.Helper()
+	var ports []string
+	for _, db := range r.dbs {
+		var port sql.NullString
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_ = db.QueryRowContext(ctx, `SELECT MAX(member_port) FROM performance_schema.replication_group_members
+			WHERE member_state = 'UNREACHABLE'`).Scan(&port)
+		cancel()
+		ports = append(ports, port.String)
+	}
+	for i := range r.dsns {
+		if slices.Contains(ports, r.port(i)) {
+			r.Logf("member %d is unreachable to another, and is started anew", i+1)
+			r.signal(i, syscall.SIGKILL)
+		}
+	}
 }
 
 // rejoin is not for a member that is joining, or was just started and joins by itself.
@@ -273,13 +303,19 @@ func stopped(pid int) bool {
 	return len(threads) > 0
 }
 
-func (r *rig) process(member int) int {
+func (r *rig) port(member int) string {
 	r.Helper()
 	cfg, err := mysql.ParseDSN(r.dsns[member])
 	if err != nil {
 		r.Fatal(err)
 	}
 	_, port, _ := strings.Cut(cfg.Addr, ":")
+	return port
+}
+
+func (r *rig) process(member int) int {
+	r.Helper()
+	port := r.port(member)
 	lists, _ := filepath.Glob("/proc/" + os.Getenv("ROWLOCK_TEST_GROUP_PID") + "/task/*/children")
 	for _, list := range lists {
 		children, _ := os.ReadFile(list)
