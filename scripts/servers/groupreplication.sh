@@ -14,7 +14,7 @@ group_data() {
 group_prepare() {
 	local data inside n
 	mkdir -p "$folder/mysql" # where fetch writes its log
-	[[ -d $sid ]] || fetch
+	have_mysql
 	group_remove
 	data=$(group_data)
 	inside=/srv/${data##*/}

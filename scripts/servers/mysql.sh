@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # cache, folder, no_sync: with-servers sets them
+# shellcheck shell=bash disable=SC2154 # cache, folder, no_sync, mounts: with-servers sets them
 # The real MySQL. Debian has it in its unstable suite only, so it lives in a small Debian of its
 # own, made once and kept between runs.
 
@@ -12,8 +12,18 @@ mysql_needs() {
 }
 
 mysql_prepare() {
-	[[ -d $sid ]] || fetch
+	have_mysql
 	make_data "$1"
+}
+
+# have_mysql gives its chroot a place in memory, which only this run sees, if all else is there.
+have_mysql() {
+	[[ -d $sid ]] || fetch
+	[[ -n $mounts ]] || return 0
+	(
+		flock 9
+		mountpoint --quiet "$sid/srv" || mount -t tmpfs -o mode=755 tmpfs "$sid/srv"
+	) 9<"$cache"
 }
 
 # fetch is done by one run; others wait and find it done.

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154 # folder, no_sync: with-servers sets them
+# shellcheck shell=bash disable=SC2154 # folder: with-servers sets it
 # PostgreSQL, the version the machine's Debian has, or that of ROWLOCK_POSTGRES_BASE.
 
 # Its client asks a server of any version.
@@ -18,40 +18,9 @@ postgres_programs() {
 
 postgres_prepare() {
 	own postgres "$1"
-	[[ -z $no_sync ]] || postgres_in_memory "$1"
 	[[ -z ${ROWLOCK_POSTGRES_BASE:-} ]] || reach "$ROWLOCK_POSTGRES_BASE" "$1/base"
 	as_user postgres "$(postgres_programs)/initdb" --pgdata="$1/data" --username=postgres --auth=trust \
 		--encoding=UTF8 --locale=C.UTF-8 --no-sync >"$1/log" 2>&1 || give_up postgres "has no data folder"
-}
-
-# postgres_in_memory keeps the data where fsync costs nothing, if there is room for them. A folder
-# that a killed run has left is removed by a later one: none is believed to last two days.
-postgres_in_memory() {
-	local memory
-	memory=$(postgres_memory)
-	find /dev/shm -mindepth 1 -maxdepth 1 -name 'rowlock-servers-*' -mtime +1 -exec rm -rf --one-file-system -- {} + 2>/dev/null || true
-	has_room || return 0
-	rm -rf --one-file-system -- "$memory"
-	mkdir -m 700 "$memory"
-	own postgres "$memory"
-	ln -s "$memory" "$1/data"
-}
-
-# has_room leaves 4 GB of memory to everything else: the data of a run take 2 GB.
-has_room() {
-	local space available
-	[[ -w /dev/shm ]] || return
-	space=$(df --output=avail --block-size=1M /dev/shm | tail -n 1)
-	available=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
-	((space >= 2048 && available >= 6144))
-}
-
-postgres_memory() {
-	echo "/dev/shm/${folder##*/}"
-}
-
-postgres_remove() {
-	rm -rf --one-file-system -- "$(postgres_memory)"
 }
 
 postgres_serve() {
