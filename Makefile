@@ -37,7 +37,7 @@ export GORACE ?= atexit_sleep_ms=10
 # A test's heap is small: to collect it a quarter as often takes 7 % off the processor's time.
 test: export GOGC ?= 400
 # Tests on servers wait for most of their time, so that two cores run more than two of them.
-at_once      := -p 3 -parallel 4
+at_once      := -p 4 -parallel 4
 # The last packages of the last modules take minutes, and begin first: nothing runs beside what is last.
 first        := ./cmd/rowlock ./paxosbridge/etcd
 comma        := ,
@@ -118,8 +118,9 @@ chaos_bridge := $(strip $(if $(filter all bridge-etcd,$(FAULTS)),etcd) $(if $(fi
 chaos_clusters := $(if $(chaos_bridge),scripts/with-servers $(chaos_bridge) --)
 # How long each of its rounds is, and where it writes its report: nowhere if REPORT is empty.
 ROUND        ?= 10s
-# How many failovers each fault of them has at least.
+# How many failovers each fault of them has at least, and how many make chaos-failovers.
 TIMES        ?= 1
+FAILOVERS    ?= 25
 REPORT       ?= docs/reliability.md
 
 chaos: ## the attack while servers, networks, clocks and processes break: FOR=60s on each, SEED=…, ON=…, FAULTS=…; writes docs/reliability.md and its data, or REPORT=…
@@ -135,12 +136,12 @@ chaos-short: ## ten of the faults, once each on PostgreSQL, in three minutes
 	$$build/chaos -on postgres -for 1s -round 8s -seed $(SEED) \
 		-faults kill-worker,stop-worker,kill-server,one-way,reply,late,terminate,clock-step,failover-sync,mixed
 
-chaos-failovers: ## 50 failovers of PostgreSQL, half of them lossy, and 10 lossy ones of MariaDB: no token may repeat
+chaos-failovers: ## 50 failovers of PostgreSQL, half of them lossy, and 10 lossy ones of MariaDB: no token may repeat; FAILOVERS=10 has fewer
 	@scripts/with-servers postgres mariadb -- true
 	@set -e; build=$$(mktemp -d); trap 'rm -rf "$$build"' EXIT; \
 	go -C internal/attack build -o $$build/chaos ./chaos; \
-	$$build/chaos -on postgres -for 1s -round 30s -seed $(SEED) -times 25 -faults failover-sync,failover-lossy; \
-	$$build/chaos -on mariadb -for 1s -round 30s -seed $(SEED) -times 10 -faults failover-lossy
+	$$build/chaos -on postgres -for 1s -round 30s -seed $(SEED) -times $(FAILOVERS) -faults failover-sync,failover-lossy; \
+	$$build/chaos -on mariadb -for 1s -round 30s -seed $(SEED) -times $$(($(FAILOVERS) * 2 / 5)) -faults failover-lossy
 
 chaos-controls: ## rowlock, or its server, with one guard removed at a time: the fault that needs it must find each
 	@scripts/with-servers postgres -- go run ./internal/attack/mutants -chaos
