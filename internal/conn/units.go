@@ -8,18 +8,15 @@ import (
 )
 
 // Micros converts a duration to whole microseconds, the resolution of the databases' clocks. It
-// rounds up: a lease is never shorter than asked for, and never zero. The longest duration is
-// rounded down, or what remains of it at first would be no less than what remains of a row that has
-// no end, a reader group's.
-func Micros(d time.Duration) int64 {
-	return min(RoundUp(d, time.Microsecond), math.MaxInt64/int64(time.Microsecond))
-}
+// rounds up: a lease is never shorter than asked for, and never zero.
+func Micros(d time.Duration) int64 { return RoundUp(d, time.Microsecond) }
 
 // RoundUp returns how many of unit last for d. It does not add before it divides: that would turn
-// the longest duration, which some callers pass for "for ever", into a negative one.
+// the longest duration, which some callers pass for "for ever", into a negative one. That one it
+// rounds down: what remains of it must be less than of a row without an end, a reader group's.
 func RoundUp(d, unit time.Duration) int64 {
 	n := int64(d / unit)
-	if d%unit > 0 {
+	if d%unit > 0 && n < math.MaxInt64/int64(unit) {
 		n++
 	}
 	return n

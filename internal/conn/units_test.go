@@ -24,6 +24,9 @@ func TestTheLongestDurationStaysOne(t *testing.T) {
 			t.Errorf("Duration(%d) = %d, for %d", want, back, d)
 		}
 	}
+	if ms := conn.RoundUp(math.MaxInt64, time.Millisecond); conn.Duration(ms*1000) == math.MaxInt64 {
+		t.Errorf("%d ms have no end", ms)
+	}
 	if d := conn.Duration(-5); d != -5*time.Microsecond {
 		t.Errorf("Duration(-5) = %v", d)
 	}
