@@ -79,8 +79,9 @@ func reading(t *testing.T, db *sql.DB) (end func()) {
 }
 
 // slowest is how long a lock and an unlock may take while a table changes: the wait of one attempt,
-// and what a busy machine adds.
-const slowest = 3 * time.Second
+// and what a busy machine adds. The reader goes on for longer. A third of the TTL, which is as
+// long, bounds each statement.
+const slowest = 5 * time.Second
 
 // replica is a service of this version whose tables change, and what it has met.
 type replica struct {
@@ -94,7 +95,7 @@ type replica struct {
 // open opens a client, whose renewals and releases must all succeed.
 func (r *replica) open() *rowlock.Client {
 	c, err := rowlock.Open(r.db, r.dialect(), &rowlock.Config{
-		TTL: 6 * time.Second, RenewEvery: 500 * time.Millisecond,
+		TTL: 3 * slowest, RenewEvery: 500 * time.Millisecond,
 		Hooks: rowlock.Hooks{
 			Renewed:      func(context.Context, int, time.Duration) { r.renewals.Add(1) },
 			RenewFailed:  func(_ context.Context, err error, _ int) { r.Errorf("a renewal failed: %v", err) },
