@@ -23,6 +23,7 @@ var forceProperties = []property{
 	{"a free key is not taken, and leaves no record", forceFree},
 	{"of forced releases of one lease at once, one succeeds", forceOnce},
 	{"each forced release has its record", forceRecords},
+	{"of a key, the latest forced release is listed first", forceOrder},
 	{"a forced release without operator, reason or ID is refused", forceRefused},
 }
 
@@ -264,6 +265,20 @@ func forceRecords(r *rig) {
 		if !same {
 			r.Errorf("records of %+v: %+v, want %v of %+v", c.filter, got, c.want, want)
 		}
+	}
+}
+
+// Nothing passes between the releases: a store whose clock counts milliseconds has several in one.
+func forceOrder(r *rig) {
+	for range 8 {
+		r.takeAway(r.take("k"))
+	}
+	last := lease.MaxToken
+	for i, f := range r.records(lease.ForcedFilter{Key: "k"}) {
+		if f.Raised >= last {
+			r.Errorf("record %d has raised the token to %d, that before it to %d: the latest comes first", i, f.Raised, last)
+		}
+		last = f.Raised
 	}
 }
 

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -131,6 +132,13 @@ var forceFlaws = []flaw{
 		"records are listed whatever the limit", listedAs(func(f *lease.ForcedFilter) { f.Limit = 0 }),
 		[]string{eachHasItsRecord},
 	},
+	{"records are listed as they came", func(m *mutant) {
+		m.forceReleases = func(ctx context.Context, f lease.ForcedFilter) ([]lease.Forced, error) {
+			all, err := m.fencing.ForceReleases(ctx, f)
+			slices.Reverse(all)
+			return all, err
+		}
+	}, []string{eachHasItsRecord, "of a key, the latest forced release is listed first"}},
 	{"a forced release needs no reason", forcedAs(func(q *lease.ForceRequest) {
 		q.Reason, q.By = "none", "none"
 	}), []string{"a forced release without operator, reason or ID is refused"}},
