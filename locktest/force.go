@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -270,15 +271,17 @@ func forceRecords(r *rig) {
 
 // Nothing passes between the releases: a store whose clock counts milliseconds has several in one.
 func forceOrder(r *rig) {
+	var want []lease.Token
 	for range 8 {
-		r.takeAway(r.take("k"))
+		want = append(want, r.takeAway(r.take("k")).Raised)
 	}
-	last := lease.MaxToken
-	for i, f := range r.records(lease.ForcedFilter{Key: "k"}) {
-		if f.Raised >= last {
-			r.Errorf("record %d has raised the token to %d, that before it to %d: the latest comes first", i, f.Raised, last)
-		}
-		last = f.Raised
+	slices.Reverse(want)
+	var got []lease.Token
+	for _, f := range r.records(lease.ForcedFilter{Key: "k"}) {
+		got = append(got, f.Raised)
+	}
+	if !slices.Equal(got, want) {
+		r.Errorf("the records raised the token to %d, want the latest first: %d", got, want)
 	}
 }
 

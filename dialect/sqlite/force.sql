@@ -51,7 +51,7 @@ FROM rowlock_forced WHERE key = ? AND id = ?
 UPDATE rowlock SET acquired_at = acquired_at + 1 WHERE key = ?
 
 -- name: force-list
--- prefix's length, prefix, time in µs, limit. In one millisecond, the later raised a key's token more.
+-- prefix's length, prefix, time in µs, limit. Within a millisecond, raised tells the later.
 SELECT key, at * 1000, id, substr(actor, 1, 384), substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM rowlock_forced
 WHERE substr(key, 1, ?) = ? AND at * 1000 < ?
 ORDER BY at DESC, raised DESC, id DESC LIMIT ?
