@@ -71,6 +71,9 @@ type ForcedFilter struct {
 	Prefix, Key string
 	// Before leaves out records from that time on. The zero time leaves out none.
 	Before time.Time
+	// Last is the last record of the page before, of which At, Raised and ID count: the page begins
+	// with the one that precedes it, whatever Before is. A store's clock may give several one time.
+	Last Forced
 	// Limit is the largest number of records; 0 means 1,000.
 	Limit int
 }

@@ -25,6 +25,7 @@ var forceProperties = []property{
 	{"of forced releases of one lease at once, one succeeds", forceOnce},
 	{"each forced release has its record", forceRecords},
 	{"of a key, the latest forced release is listed first", forceOrder},
+	{"pages of records leave none out, and repeat none", forcePages},
 	{"a forced release without operator, reason or ID is refused", forceRefused},
 }
 
@@ -282,6 +283,26 @@ func forceOrder(r *rig) {
 	}
 	if !slices.Equal(got, want) {
 		r.Errorf("the records raised the token to %d, want the latest first: %d", got, want)
+	}
+}
+
+// As forceOrder, across pages that end between records of one time.
+func forcePages(r *rig) {
+	for range 8 {
+		r.takeAway(r.take("k"))
+	}
+	for name, f := range map[string]lease.ForcedFilter{
+		"key": {Key: "k", Limit: 3}, "prefix": {Prefix: "k", Limit: 3},
+	} {
+		all := r.records(lease.ForcedFilter{Key: f.Key, Prefix: f.Prefix})
+		var got []lease.Forced
+		for page := r.records(f); len(page) > 0 && len(got) < 20; page = r.records(f) {
+			got = append(got, page...)
+			f.Last = page[len(page)-1]
+		}
+		if !slices.Equal(got, all) {
+			r.Errorf("by %s: the pages list %+v, want %+v", name, got, all)
+		}
 	}
 }
 

@@ -49,7 +49,10 @@ func listedAs(change func(f *lease.ForcedFilter)) func(m *mutant) {
 	}
 }
 
-const eachHasItsRecord = "each forced release has its record"
+const (
+	eachHasItsRecord = "each forced release has its record"
+	recordsInPages   = "pages of records leave none out, and repeat none"
+)
 
 var forceFlaws = []flaw{
 	{"a forced release leaves the token", afterForce(func(m *mutant, f lease.Forced) {
@@ -128,6 +131,13 @@ var forceFlaws = []flaw{
 		"records are of every time", listedAs(func(f *lease.ForcedFilter) { f.Before = time.Time{} }),
 		[]string{eachHasItsRecord},
 	},
+	{
+		"every page of records is the first", listedAs(func(f *lease.ForcedFilter) { f.Last = lease.Forced{} }),
+		[]string{recordsInPages},
+	},
+	{"a page of records leaves out those of one time", listedAs(func(f *lease.ForcedFilter) {
+		f.Last = lease.Forced{At: f.Last.At.Truncate(24 * time.Hour)} // of a clock that counts days
+	}), []string{recordsInPages}},
 	{
 		"records are listed whatever the limit", listedAs(func(f *lease.ForcedFilter) { f.Limit = 0 }),
 		[]string{eachHasItsRecord},

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -45,7 +46,13 @@ func (s *Store) forceLocked(now time.Time, row *row, r lease.ForceRequest) lease
 	}
 	row.owner, row.note, row.expires, row.members, row.token = lease.Owner{}, "", now, nil, f.Raised
 	s.forced = append(s.forced, f)
+	slices.SortStableFunc(s.forced, inTurn)
 	return f
+}
+
+// inTurn compares records by time, and those of one time as they are listed.
+func inTurn(a, b lease.Forced) int {
+	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Raised, b.Raised), bytes.Compare(a.ID[:], b.ID[:]))
 }
 
 // ForceReleases lists records, latest first. See [lease.ForceReleaser].
@@ -55,10 +62,13 @@ func (s *Store) ForceReleases(ctx context.Context, f lease.ForcedFilter) ([]leas
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if f.Last.At.IsZero() {
+		f.Last = lease.Forced{At: f.Before}
+	}
 	var out []lease.Forced
 	for _, one := range slices.Backward(s.forced) {
 		if (f.Key == "" || one.Key == f.Key) && strings.HasPrefix(one.Key, f.Prefix) &&
-			(f.Before.IsZero() || one.At.Before(f.Before)) {
+			(f.Last.At.IsZero() || inTurn(one, f.Last) < 0) {
 			out = append(out, one)
 		}
 	}

@@ -53,17 +53,17 @@ FROM rowlock_forced WHERE `key` = ? AND id = ?
 UPDATE rowlock SET acquired_at = acquired_at + INTERVAL 1 MICROSECOND WHERE `key` = ?
 
 -- name: force-list
--- prefix's length, prefix, time in µs, limit
+-- prefix's length, prefix, time in µs, raised, id: those before; limit
 SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, LEFT(actor, 384), LEFT(reason, 1000), asked, owner,
   token, LEFT(note, 384), raised
 FROM rowlock_forced
-WHERE LEFT(`key`, ?) = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
-ORDER BY `at` DESC, id DESC LIMIT ?
+WHERE LEFT(`key`, ?) = ? AND (`at`, raised, id) < (TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000'), ?, ?)
+ORDER BY `at` DESC, raised DESC, id DESC LIMIT ?
 
 -- name: force-list-key
--- key, time in µs, limit
+-- key, time in µs, raised, id: those before; limit
 SELECT `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, LEFT(actor, 384), LEFT(reason, 1000), asked, owner,
   token, LEFT(note, 384), raised
 FROM rowlock_forced
-WHERE `key` = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
-ORDER BY `at` DESC, id DESC LIMIT ?
+WHERE `key` = ? AND (`at`, raised, id) < (TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000'), ?, ?)
+ORDER BY `at` DESC, raised DESC, id DESC LIMIT ?

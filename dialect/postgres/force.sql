@@ -54,19 +54,19 @@ FROM rowlock_forced WHERE key = $1 AND id = $2
 UPDATE rowlock SET acquired_at = acquired_at + interval '1 microsecond' WHERE key = $1
 
 -- name: force-list
--- prefix's length, prefix, time in µs, limit
+-- prefix's length, prefix, time in µs, raised, id: those before; limit
 SELECT key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
   id, left(actor, 384), left(reason, 1000), asked, owner, token, left(note, 384), raised
 FROM rowlock_forced
-WHERE substr(key, 1, $1::int) = $2 AND at < 'epoch'::timestamptz + $3::bigint * interval '1 microsecond'
-ORDER BY at DESC, id DESC LIMIT $4::bigint
+WHERE substr(key, 1, $1::int) = $2 AND (at, raised, id) < ('epoch'::timestamptz + $3::bigint * interval '1 microsecond', $4::bigint, $5::bytea)
+ORDER BY at DESC, raised DESC, id DESC LIMIT $6::bigint
 
 -- name: force-list-key
--- key, time in µs, limit
+-- key, time in µs, raised, id: those before; limit
 SELECT key, CASE WHEN at BETWEEN '0001-01-01' AND '9999-12-31'
          THEN (extract(epoch FROM at) * 1000000)::bigint END,
   id, left(actor, 384), left(reason, 1000), asked, owner, token, left(note, 384), raised
 FROM rowlock_forced
-WHERE key = $1 AND at < 'epoch'::timestamptz + $2::bigint * interval '1 microsecond'
-ORDER BY at DESC, id DESC LIMIT $3::bigint
+WHERE key = $1 AND (at, raised, id) < ('epoch'::timestamptz + $2::bigint * interval '1 microsecond', $3::bigint, $4::bytea)
+ORDER BY at DESC, raised DESC, id DESC LIMIT $5::bigint

@@ -51,13 +51,13 @@ FROM rowlock_forced WHERE key = ? AND id = ?
 UPDATE rowlock SET acquired_at = acquired_at + 1 WHERE key = ?
 
 -- name: force-list
--- prefix's length, prefix, time in µs, limit. Within a millisecond, raised tells the later.
+-- prefix's length, prefix, time in µs, raised, id: those before; limit. Within a millisecond, raised tells the later.
 SELECT key, at * 1000, id, substr(actor, 1, 384), substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM rowlock_forced
-WHERE substr(key, 1, ?) = ? AND at * 1000 < ?
+WHERE substr(key, 1, ?) = ? AND (at * 1000, raised, id) < (?, ?, ?)
 ORDER BY at DESC, raised DESC, id DESC LIMIT ?
 
 -- name: force-list-key
--- key, time in µs, limit
+-- key, time in µs, raised, id: those before; limit
 SELECT key, at * 1000, id, substr(actor, 1, 384), substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM rowlock_forced
-WHERE key = ? AND at * 1000 < ?
+WHERE key = ? AND (at * 1000, raised, id) < (?, ?, ?)
 ORDER BY at DESC, raised DESC, id DESC LIMIT ?

@@ -271,15 +271,15 @@ UPDATE /* rowlock force-confirm */ `rowlock` SET acquired_at = acquired_at + INT
 SELECT /* rowlock force-list */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, LEFT(actor, 384), LEFT(reason, 1000), asked, owner,
   token, LEFT(note, 384), raised
 FROM `rowlock_forced`
-WHERE LEFT(`key`, ?) = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
-ORDER BY `at` DESC, id DESC LIMIT ?
+WHERE LEFT(`key`, ?) = ? AND (`at`, raised, id) < (TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000'), ?, ?)
+ORDER BY `at` DESC, raised DESC, id DESC LIMIT ?
 
 -- dialect/mysql/force.sql: force-list-key
 SELECT /* rowlock force-list-key */ `key`, TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', `at`), id, LEFT(actor, 384), LEFT(reason, 1000), asked, owner,
   token, LEFT(note, 384), raised
 FROM `rowlock_forced`
-WHERE `key` = ? AND `at` < TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000')
-ORDER BY `at` DESC, id DESC LIMIT ?
+WHERE `key` = ? AND (`at`, raised, id) < (TIMESTAMPADD(MICROSECOND, ?, '1970-01-01 00:00:00.000000'), ?, ?)
+ORDER BY `at` DESC, raised DESC, id DESC LIMIT ?
 
 -- dialect/mysql/graph.sql: wait-note
 INSERT /* rowlock wait-note */ INTO `rowlock_wait` (caller, `key`, token, awaits, process, note, since, alive_until)

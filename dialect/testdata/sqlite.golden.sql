@@ -186,12 +186,12 @@ UPDATE /* rowlock force-confirm */ "rowlock" SET acquired_at = acquired_at + 1 W
 
 -- dialect/sqlite/force.sql: force-list
 SELECT /* rowlock force-list */ key, at * 1000, id, substr(actor, 1, 384), substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM "rowlock_forced"
-WHERE substr(key, 1, ?) = ? AND at * 1000 < ?
+WHERE substr(key, 1, ?) = ? AND (at * 1000, raised, id) < (?, ?, ?)
 ORDER BY at DESC, raised DESC, id DESC LIMIT ?
 
 -- dialect/sqlite/force.sql: force-list-key
 SELECT /* rowlock force-list-key */ key, at * 1000, id, substr(actor, 1, 384), substr(reason, 1, 1000), asked, owner, token, substr(note, 1, 384), raised FROM "rowlock_forced"
-WHERE key = ? AND at * 1000 < ?
+WHERE key = ? AND (at * 1000, raised, id) < (?, ?, ?)
 ORDER BY at DESC, raised DESC, id DESC LIMIT ?
 
 -- dialect/sqlite/graph.sql: wait-note

@@ -136,14 +136,18 @@ func (r Force) find(ctx context.Context) (f lease.Forced, found bool, err error)
 func ForceReleases(ctx context.Context, s *conn.Session, d Texts, f lease.ForcedFilter) (
 	all []lease.Forced, err error,
 ) {
-	before := int64(253370764800000000) // the year 9999
-	if !f.Before.IsZero() {
-		before = f.Before.UnixMicro()
+	last, before := f.Last, int64(253370764800000000) // the year 9999
+	if last.At.IsZero() {
+		last = lease.Forced{At: f.Before}
 	}
-	section, args := "force-list", []any{len(f.Prefix), []byte(f.Prefix), before, f.Limit}
+	if !last.At.IsZero() {
+		before = last.At.UnixMicro()
+	}
+	section, args := "force-list", []any{len(f.Prefix), []byte(f.Prefix)}
 	if f.Key != "" {
-		section, args = "force-list-key", []any{[]byte(f.Key), before, f.Limit}
+		section, args = "force-list-key", []any{[]byte(f.Key)}
 	}
+	args = append(args, before, last.Raised, conn.Bytes(last.ID), f.Limit)
 	err = s.Query(ctx, d.Text(section), args, func(row conn.Columns) error {
 		one, err := scanForced(row)
 		all = append(all, one) // of a bad record, what could be read

@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,34 @@ func TestAForcedReleaseLeavesIntents(t *testing.T) {
 			(SELECT COUNT(*) FROM {rowlock_member})`), make([]byte, 16)).Scan(&intents, &members)
 		if intents != 1 || members != 1 || err != nil {
 			t.Errorf("%d of %d members are intents, %v; want one of one", intents, members, err)
+		}
+	})
+}
+
+// A clock that counts milliseconds has several in one, and a page may end between them.
+func TestPagesOfForcedReleasesOfOneTime(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 2)
+		want := make([]lease.Token, 7)
+		for i := range want {
+			hold(t, r.store, "k")
+			want[len(want)-1-i] = r.forceRelease(t, "k").Raised
+		}
+		e.Exec(t, `UPDATE {rowlock_forced} SET at = (SELECT last FROM (SELECT MAX(at) AS last FROM {rowlock_forced}) AS r)`)
+		for _, f := range []lease.ForcedFilter{{Key: "k", Limit: 3}, {Prefix: "k", Limit: 3}} {
+			var got []lease.Token
+			for all := make([]lease.Forced, f.Limit); len(all) == f.Limit; {
+				var err error
+				if all, err = r.store.ForceReleases(t.Context(), f); err != nil {
+					t.Fatal(err)
+				}
+				for _, f.Last = range all {
+					got = append(got, f.Last.Raised)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("pages of %+v raised the token to %d, want %d", f, got, want)
+			}
 		}
 	})
 }
