@@ -11,6 +11,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/retry"
 )
 
 // FullError says that too few permits are free. It is a rowlock.ErrHeld.
@@ -131,8 +132,7 @@ func (s *Semaphore) pause(
 }
 
 func pauses() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval, b.Multiplier, b.RandomizationFactor = 10*time.Millisecond,
-		250*time.Millisecond, 1.6, 0.3
+	b := retry.Growing(10*time.Millisecond, 250*time.Millisecond, 0.3)
+	b.Multiplier = 1.6
 	return b
 }

@@ -19,8 +19,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"strconv"
-	"strings"
+	"slices"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/lease"
@@ -32,7 +31,6 @@ const Max = 512
 // Stripes are the stripes of one name. They are safe for concurrent use, and need no Close.
 type Stripes struct {
 	locks *rowlock.Client
-	name  string
 	keys  []string
 }
 
@@ -50,7 +48,7 @@ func New(locks *rowlock.Client, name string, n int) (*Stripes, error) {
 	case name == "":
 		return nil, fmt.Errorf("%w: striped.New: the name is empty", rowlock.ErrInvalidKey)
 	}
-	s := &Stripes{locks: locks, name: name, keys: make([]string, n)}
+	s := &Stripes{locks: locks, keys: make([]string, n)}
 	for i := range s.keys {
 		s.keys[i] = fmt.Sprintf("%s/%02d", name, i)
 	}
@@ -86,12 +84,8 @@ func (s *Stripes) Keys() []string { return append([]string(nil), s.keys...) }
 // Index is the number of the stripe of a key, as that of a lock from Any. ok is false for a key
 // that is no stripe's of this name.
 func (s *Stripes) Index(key string) (i int, ok bool) {
-	digits, ours := strings.CutPrefix(key, s.name+"/")
-	i, err := strconv.Atoi(digits)
-	if !ours || err != nil || i < 0 || i >= len(s.keys) || s.keys[i] != key {
-		return 0, false
-	}
-	return i, true
+	i = slices.Index(s.keys, key)
+	return max(i, 0), i >= 0
 }
 
 // Any locks a stripe that is free, or else the first that is released: see rowlock.Client.LockAny.
