@@ -16,7 +16,7 @@ type catalog struct {
 
 	time, create, alter, keep string
 	columns                   string // name, type, whether it may be NULL, whether it is filled
-	facts                     string // unique, stored, zone
+	facts                     string // unique, stored, zone, character set
 	split                     bool   // the parameters are the schema and the name
 }
 
@@ -35,7 +35,7 @@ var catalogs = map[string]catalog{
 				SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
 				WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid AND i.indimmediate AND i.indnkeyatts = 1
 					AND i.indpred IS NULL AND a.attname = 'name'),
-			CASE WHEN relkind NOT IN ('r', 'p') THEN 'no table' WHEN relpersistence <> 'p' THEN 'UNLOGGED or temporary' ELSE '' END, ''
+			CASE WHEN relkind NOT IN ('r', 'p') THEN 'no table' WHEN relpersistence <> 'p' THEN 'UNLOGGED or temporary' ELSE '' END, '', getdatabaseencoding()
 			FROM pg_class c WHERE oid = to_regclass($1)`,
 	},
 	"mysql": {
@@ -54,7 +54,9 @@ var catalogs = map[string]catalog{
 					AND s.table_name = t.table_name AND non_unique = 0
 				GROUP BY index_name HAVING count(*) = 1 AND max(column_name) = 'name' AND max(sub_part) IS NULL),
 			CASE WHEN engine IS NULL THEN 'no table' WHEN engine <> 'InnoDB' THEN engine ELSE '' END,
-			CASE WHEN @@session.time_zone = @@global.time_zone THEN '' ELSE @@session.time_zone END
+			CASE WHEN @@session.time_zone = @@global.time_zone THEN '' ELSE @@session.time_zone END,
+			(SELECT character_set_name FROM information_schema.columns c WHERE c.table_schema = t.table_schema
+				AND c.table_name = t.table_name AND column_name = 'locked_by')
 			FROM information_schema.tables t WHERE table_schema = ? AND table_name = ?`,
 		split: true,
 	},
@@ -70,7 +72,7 @@ func (c catalog) read(ctx context.Context, db *sql.DB, table string) (t found, e
 	t.columns = make(map[string]column)
 	err = c.readColumns(ctx, db, t.columns, args)
 	if err == nil && len(t.columns) > 0 {
-		err = db.QueryRowContext(ctx, c.facts, args...).Scan(&t.unique, &t.fleeing, &t.zone)
+		err = db.QueryRowContext(ctx, c.facts, args...).Scan(&t.unique, &t.fleeing, &t.zone, &t.charset)
 	}
 	if err != nil {
 		err = fmt.Errorf("rowlock: shedlock: table %s: %w", table, err)

@@ -18,6 +18,7 @@ type found struct {
 	unique  bool   // no two rows have one name
 	fleeing string // what may end its rows: it is not logged, or of an engine that does not recover
 	zone    string // of the session, if it is not the server's
+	charset string // of locked_by
 }
 
 // column is one of the table. Its type is as the database writes it: varchar(64).

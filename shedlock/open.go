@@ -1,11 +1,13 @@
 package shedlock
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/isnil"
@@ -25,11 +27,15 @@ var names = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*\.)?[A-Za-z_][A-Za-z0-9_
 // one that is missing (ErrNoSchema) or otherwise (ErrSchemaVersion, ErrNotDurable), and about a pool
 // whose sessions have a time zone of their own (ErrConfig). The caller closes db, after the client.
 func Open(ctx context.Context, db *sql.DB, d dialect.Dialect, opts ...Option) (*Store, error) {
-	if db == nil || isnil.Value(d) {
-		return nil, fmt.Errorf("%w: shedlock: the pool or the dialect is nil", lease.ErrConfig)
+	of, err := sqlstore.CheckOpen("shedlock.Open", db, d)
+	if err = cmp.Or(err, isnil.Context("shedlock.Open", ctx)); err != nil {
+		return nil, err
 	}
 	table := "shedlock"
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			return nil, fmt.Errorf("%w: shedlock.Open: option %d is nil; leave it out", lease.ErrConfig, i+1)
+		}
 		o(&table)
 	}
 	if !names.MatchString(table) {
@@ -42,7 +48,7 @@ func Open(ctx context.Context, db *sql.DB, d dialect.Dialect, opts ...Option) (*
 	if catalog.numbered { // ShedLock quotes no name, and PostgreSQL then has it in lower case
 		table = strings.ToLower(table)
 	}
-	quoted, err := sqlstore.Of(d).OwnIn(ctx, db, table)
+	quoted, err := of.OwnIn(ctx, db, table)
 	if err != nil {
 		return nil, err
 	}
@@ -54,9 +60,9 @@ func Open(ctx context.Context, db *sql.DB, d dialect.Dialect, opts ...Option) (*
 		return nil, err
 	}
 	s := &Store{
-		db: db, dialect: sqlstore.Of(d), text: statements(catalog.words, quoted, catalog.numbered), zone: t.zone,
+		db: db, dialect: of, text: statements(catalog.words, quoted, catalog.numbered), zone: t.zone,
 		clocks: clocks{seen: make(map[string]sighting)}, ends: t.columns["lock_until"].kind == "timestamp",
-		names: t.columns["name"].room(), most: t.columns["locked_by"].room(),
+		names: t.columns["name"].room(), most: t.columns["locked_by"].room(), widest: cmp.Or(widest[t.charset], unicode.MaxASCII),
 	}
 	return s, s.settle(ctx, "open", table, new(bool), func(*sql.Conn) (bool, error) { return false, nil })
 }

@@ -1,6 +1,8 @@
 package shedlock_test
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"strings"
 	"testing"
@@ -113,3 +115,23 @@ func TestWhatIsNoTableOfShedLocksIsRefused(t *testing.T) {
 	_, err = shedlock.Open(t.Context(), nil, postgres.New())
 	wantRefused(t, err, lease.ErrConfig, "nil")
 }
+
+func TestOpenRefusesWhatIsNil(t *testing.T) {
+	db, d := new(sql.DB), postgres.New()
+	for _, c := range []struct {
+		says string
+		open func() (*shedlock.Store, error)
+	}{
+		{"ctx is nil", func() (*shedlock.Store, error) { return shedlock.Open(noContext, db, d) }},
+		{"shedlock.Open needs a database", func() (*shedlock.Store, error) { return shedlock.Open(t.Context(), nil, d) }},
+		{"shedlock.Open needs a database", func() (*shedlock.Store, error) { return shedlock.Open(t.Context(), db, nil) }},
+		{"option 2 is nil", func() (*shedlock.Store, error) {
+			return shedlock.Open(t.Context(), db, d, shedlock.Table("t"), nil)
+		}},
+	} {
+		_, err := c.open()
+		wantRefused(t, err, lease.ErrConfig, c.says)
+	}
+}
+
+var noContext context.Context

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
@@ -19,10 +20,21 @@ const ownerLength = 33
 
 func mark(o lease.Owner) string { return o.String() + "/" }
 
-// lockedBy is what is written for an attempt: as much of its note as the column has room for.
-func lockedBy(r lease.AcquireRequest, most int) string {
+// widest is the last character that a character set has: ASCII's, of those that are not here.
+var widest = map[string]rune{
+	"utf8mb4": unicode.MaxRune, "UTF8": unicode.MaxRune, "utf8mb3": 0xFFFF, "utf8": 0xFFFF, "latin1": 0xFF, "LATIN1": 0xFF,
+}
+
+// lockedBy is what is written for an attempt: as much of its note as the column has room for. What its
+// character set lacks is a question mark, because a note is no reason to refuse a lock.
+func (s *Store) lockedBy(r lease.AcquireRequest) string {
 	by := []rune(mark(r.Owner) + strings.ToValidUTF8(r.Note, "\uFFFD"))
-	return string(by[:min(len(by), most)])
+	for i, c := range by {
+		if c > s.widest {
+			by[i] = '?'
+		}
+	}
+	return string(by[:min(len(by), s.most)])
 }
 
 // row is a lock as it was read, by the database's clock.

@@ -24,6 +24,7 @@ type Store struct {
 	text        text
 	zone        string // of the sessions, if it is not the server's
 	names, most int    // the lengths of name and locked_by in characters
+	widest      rune   // that locked_by takes
 	ends        bool   // the column lock_until has no time after lastStamp
 	clocks      clocks
 }
@@ -161,7 +162,7 @@ func (s *Store) attempt(
 	if found.left > 0 && !found.isOf(r.Owner) {
 		return false, found, false, nil
 	}
-	n, err := lease.InTx(c).Exec(ctx, s.text.update, []any{r.TTL.Microseconds(), lockedBy(r, s.most), r.Key, mark(r.Owner)})
+	n, err := lease.InTx(c).Exec(ctx, s.text.update, []any{r.TTL.Microseconds(), s.lockedBy(r), r.Key, mark(r.Owner)})
 	if err == nil && n == 0 {
 		err = errRaced
 	}
@@ -170,7 +171,7 @@ func (s *Store) attempt(
 
 // create inserts the row. If another process was first, the next attempt finds its row.
 func (s *Store) create(ctx context.Context, c *sql.Conn, r lease.AcquireRequest) error {
-	_, err := lease.InTx(c).Exec(ctx, s.text.insert, []any{r.Key, r.TTL.Microseconds(), lockedBy(r, s.most)})
+	_, err := lease.InTx(c).Exec(ctx, s.text.insert, []any{r.Key, r.TTL.Microseconds(), s.lockedBy(r)})
 	if err != nil && sqlstore.Judge(s.dialect, err).Class == sqlstore.Refused {
 		if _, ok, failed := s.look(ctx, c, r.Key); ok && failed == nil {
 			err = errRaced
