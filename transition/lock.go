@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -28,6 +29,21 @@ type OldHeld interface {
 	// leaves that open.
 	Check(ctx context.Context) error
 	Unlock(ctx context.Context) error
+}
+
+// unfit is an old lock that was not given what it needs.
+type unfit struct{ error }
+
+func (u unfit) Lock(context.Context, string, bool) (OldHeld, error) { return nil, u.error }
+
+func (u unfit) HeldAlone(context.Context, string) (bool, error) { return false, u.error }
+
+// unless returns l, or what says that an argument of a function is nil.
+func unless(isNil bool, function string, l OldLock) OldLock {
+	if isNil {
+		return unfit{fmt.Errorf("%w: transition.%s: an argument is nil", lease.ErrConfig, function)}
+	}
+	return l
 }
 
 // checkEvery is between two looks at an old lock. within is how long one may take, or its release: a
@@ -93,7 +109,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 			_ = l.ours.Unlock(ctx)
 		}
 	}()
-	if l.old != nil {
+	if !isnil.Value(l.old) {
 		l.once.Do(func() { l.unlockOld(ctx) })
 	}
 	calm = true
@@ -103,6 +119,9 @@ func (l *Lock) Unlock(ctx context.Context) error {
 func (l *Lock) unlockOld(ctx context.Context) {
 	close(l.stop)
 	l.done.Wait()
+	if ctx == nil { // ours says so
+		ctx = context.Background()
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
 	if err := l.old.Unlock(ctx); err != nil && l.OldLost() == nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/notice"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -66,6 +67,12 @@ func (r Report) refusesNew(quiet time.Duration) string {
 }
 
 func (n notices) list(ctx context.Context, what ...string) ([]lease.Record, error) {
+	switch {
+	case ctx == nil:
+		return nil, isnil.Context("transition", ctx)
+	case isnil.Value(n.store):
+		return nil, fmt.Errorf("%w: transition: the store is nil; give it one of rowlock.OpenTable", lease.ErrConfig)
+	}
 	for i := range what {
 		what[i] = notice.Key(n.name, what[i])
 	}

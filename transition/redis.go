@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
@@ -32,13 +33,13 @@ type redisLock struct {
 // Redislock is bsm/redislock's lock with a TTL, which is renewed, on what name returns. If Redis loses
 // the key, Lock.OldLost says so, and ours is kept.
 func Redislock(client redis.UniversalClient, ttl time.Duration, name func(key string) string) OldLock {
-	return &redisLock{client, redislock.New(client), ttl, name}
+	if ttl < time.Second { // checkEvery is too long for it, and the key would be lost in between
+		return unfit{fmt.Errorf("%w: transition: Redislock with a TTL of %s: it must be at least 1s", lease.ErrConfig, ttl)}
+	}
+	return unless(isnil.Value(client) || name == nil, "Redislock", &redisLock{client, redislock.New(client), ttl, name})
 }
 
 func (r *redisLock) Lock(ctx context.Context, key string, wait bool) (OldHeld, error) {
-	if r.ttl < time.Second { // checkEvery is too long for it, and the key would be lost in between
-		return nil, fmt.Errorf("%w: transition: Redislock with a TTL of %s: it must be at least 1s", lease.ErrConfig, r.ttl)
-	}
 	opts := &redislock.Options{Metadata: mark}
 	l, err := r.locks.Obtain(ctx, r.name(key), r.ttl, opts)
 	for wait && errors.Is(err, redislock.ErrNotObtained) && retry.Sleep(ctx, pollEvery) {
@@ -80,7 +81,7 @@ func (h *redisHeld) Unlock(ctx context.Context) error { return h.lock.Release(ct
 type clientLock struct{ locks *rowlock.Client }
 
 // Client is the lock of a rowlock.Client on another store: on ShedLock's table, by package shedlock.
-func Client(locks *rowlock.Client) OldLock { return clientLock{locks} }
+func Client(locks *rowlock.Client) OldLock { return unless(locks == nil, "Client", clientLock{locks}) }
 
 func (c clientLock) Lock(ctx context.Context, key string, wait bool) (OldHeld, error) {
 	get := c.locks.TryLock

@@ -19,23 +19,23 @@ type sessions struct {
 
 // Advisory is pg_advisory_lock on what id returns. See the package about pg_advisory_xact_lock.
 func Advisory(db *sql.DB, id func(key string) int64) OldLock {
-	return &sessions{
+	return unless(db == nil || id == nil, "Advisory", &sessions{
 		db: db, arg: func(key string) any { return id(key) },
 		try: "SELECT pg_try_advisory_lock($1)", unlock: "SELECT pg_advisory_unlock($1)",
 		wait: "SELECT pg_advisory_lock($1) IS NOT NULL", // it returns void
 		held: `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 			AND classid::bigint << 32 | objid::bigint = $1)`,
-	}
+	})
 }
 
 // GetLock is GET_LOCK of MySQL and MariaDB on what name returns.
 func GetLock(db *sql.DB, name func(key string) string) OldLock {
-	return &sessions{
+	return unless(db == nil || name == nil, "GetLock", &sessions{
 		db: db, arg: func(key string) any { return name(key) },
 		try: "SELECT coalesce(GET_LOCK(?, 0), 0)", wait: "SELECT coalesce(GET_LOCK(?, 10), 0)",
 		unlock: "SELECT coalesce(RELEASE_LOCK(?), 0)", held: "SELECT IS_USED_LOCK(?) IS NOT NULL",
-	}
+	})
 }
 
 func (s *sessions) HeldAlone(ctx context.Context, key string) (yes bool, err error) {

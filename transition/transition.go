@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/notice"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -53,15 +55,18 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Stage != Both && c.Stage != New:
 		return c, fmt.Errorf("%w: transition: stage %d is none; use Both or New", lease.ErrConfig, c.Stage)
-	case c.Old == nil && c.Stage != New:
+	case isnil.Value(c.Old) && c.Stage != New:
 		return c, fmt.Errorf("%w: transition: Both without Config.Old", lease.ErrConfig)
-	case c.Locks == nil || c.Notices == nil:
+	case c.Locks == nil || isnil.Value(c.Notices):
 		return c, fmt.Errorf("%w: transition: Config.Locks or Config.Notices is nil", lease.ErrConfig)
 	case c.Quiet < 0:
 		return c, fmt.Errorf("%w: transition: Quiet (%s) is negative", lease.ErrConfig, c.Quiet)
 	}
+	if u, is := c.Old.(unfit); is {
+		return c, u.error
+	}
 	c.Name, c.Quiet = cmp.Or(c.Name, "locks"), cmp.Or(c.Quiet, notice.Quiet)
-	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Logger = tell.Logger(cmp.Or(c.Logger, slog.Default())) // or one that blocks would block Unlock
 	return c, nil
 }
 
@@ -162,7 +167,7 @@ func (s *Locks) takeOld(ctx context.Context, l *Lock, wait bool) (err error) {
 
 // seen reports whether an old process holds key, and records that.
 func (s *Locks) seen(ctx context.Context, key string) (alone bool, err error) {
-	if s.cfg.Old == nil {
+	if isnil.Value(s.cfg.Old) {
 		return false, nil
 	}
 	alone, err = s.cfg.Old.HeldAlone(ctx, key)

@@ -3,6 +3,8 @@ package transition_test
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
 	"runtime/debug"
 	"sync/atomic"
 	"testing"
@@ -138,5 +140,84 @@ func TestAnOldLockThatPanicsLeavesOursFree(t *testing.T) {
 			}
 			_ = l.Unlock(t.Context())
 		})
+	}
+}
+
+// The old lock must not be kept for as long as the process lives.
+func TestUnlockWithoutAContextReleasesBoth(t *testing.T) {
+	old := new(counted)
+	l := inBoth(t.Context(), t, old)
+	var none context.Context
+	if err := l.Unlock(none); !errors.Is(err, rowlock.ErrConfig) {
+		t.Errorf("%v, want ErrConfig", err)
+	}
+	if cause := context.Cause(l.Ours().Context()); !errors.Is(cause, rowlock.ErrUnlocked) || old.released.Load() != 1 {
+		t.Errorf("ours ended with %v, and the old lock was released %d times", cause, old.released.Load())
+	}
+}
+
+// lost is an old lock that is lost at once.
+type lost struct{ counted }
+
+func (l *lost) Lock(context.Context, string, bool) (transition.OldHeld, error) { return l, nil }
+func (l *lost) Check(context.Context) error                                    { return errors.New("gone") }
+
+// gate is the handler of a Logger that blocks, as on a full pipe.
+type gate struct {
+	slog.Handler
+	entered, open chan struct{}
+}
+
+func (g gate) Handle(context.Context, slog.Record) error {
+	close(g.entered)
+	<-g.open
+	return nil
+}
+
+func TestALoggerThatBlocksKeepsNoLock(t *testing.T) {
+	g := gate{slog.NewTextHandler(io.Discard, nil), make(chan struct{}), make(chan struct{})}
+	both, end, err := stage(t.Context(), placeOf(onPostgres(t)), transition.Both, new(lost), func(c *transition.Config) {
+		c.Logger = slog.New(g)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	defer close(g.open)
+	l, err := both.Lock(t.Context(), "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-g.entered
+	unlocked := make(chan error, 1)
+	go func() { unlocked <- l.Unlock(t.Context()) }()
+	select {
+	case err := <-unlocked:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("Unlock waits for the Logger")
+	}
+}
+
+// absent is an application's old lock that returns its own pointer, nil, beside the error.
+type absent struct{ counted }
+
+func (a *absent) Lock(context.Context, string, bool) (transition.OldHeld, error) {
+	var none *absent
+	return none, errors.New("away")
+}
+
+func (a *absent) Unlock(context.Context) error { a.released.Add(1); return nil }
+
+func TestAnOldLockThatFailsIsNotReleased(t *testing.T) {
+	both, end, err := stage(t.Context(), placeOf(onPostgres(t)), transition.Both, new(absent), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	if _, err := both.Lock(t.Context(), "job"); err == nil || err.Error() != "away" {
+		t.Errorf("%v, want that of the old lock", err)
 	}
 }
