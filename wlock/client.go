@@ -44,7 +44,7 @@ type Client struct {
 // ctx ends, and for Config.Patience at most.
 func New(ctx context.Context, cfg Config) (*Client, error) {
 	cfg, err := cfg.withDefaults()
-	if err != nil {
+	if err = cmp.Or(err, has(ctx)); err != nil {
 		return nil, err
 	}
 	c := &Client{

@@ -69,9 +69,17 @@ func (c Config) withDefaults() (Config, error) {
 	case c.Cluster == "":
 		return c, fmt.Errorf("%w: wlock.Config.Cluster is empty: name the registry's key", lease.ErrConfig)
 	case c.Groups < 1 || min(c.Timeout, c.Patience, c.Skew, c.Heartbeat, c.Poll) < 0:
-		return c, fmt.Errorf("%w: a number in wlock.Config is negative", lease.ErrConfig)
+		return c, fmt.Errorf("%w: wlock.Config has %d Groups, and its least time is %s: leave out what is negative",
+			lease.ErrConfig, c.Groups, min(c.Timeout, c.Patience, c.Skew, c.Heartbeat, c.Poll))
 	}
 	return c, nil
+}
+
+func has(ctx context.Context) error {
+	if ctx != nil {
+		return nil
+	}
+	return fmt.Errorf("%w: wlock: ctx is nil; pass context.Background() if nothing is to end the call", lease.ErrConfig)
 }
 
 // tenant is the hash by which the registry and the servers know the cluster's key.

@@ -45,7 +45,7 @@ func (s *Store) RenewsAsJava() {
 // the server tells all that wait, and forgets them.
 func (c *Client) WatchAsJava(ctx context.Context, key string) error {
 	l := Lock{Key: key, Owner: lease.NewOwner()}
-	q, err := l.request(frame.Watch)
+	q, err := l.request(ctx, frame.Watch)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ var ErrRefused = fmt.Errorf("%w: wlock", lease.ErrHeld)
 // An error that wraps lease.ErrUnknown says that the lock may be granted, even later: ask again
 // with the same owner and release what is granted.
 func (c *Client) TryLock(ctx context.Context, a Ask) (Grant, error) {
-	q, err := a.request()
+	q, err := a.request(ctx)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -108,8 +108,8 @@ func (a *Ask) granted(r reply) (Grant, error) {
 	return g, nil
 }
 
-func (a *Ask) request() (frame.Request, error) {
-	q, err := a.Lock.request(frame.Acquire)
+func (a *Ask) request(ctx context.Context) (frame.Request, error) {
+	q, err := a.Lock.request(ctx, frame.Acquire)
 	if a.Weight == 0 {
 		a.Weight = 1
 	}
@@ -136,9 +136,16 @@ func millis(key string, ttl time.Duration) (int32, error) {
 	return int32(ms), nil
 }
 
-// request refuses keys that servers answer so that the answer cannot be read.
-func (l *Lock) request(of frame.Type) (frame.Request, error) {
-	q := frame.Request{Type: of, Kind: l.Kind.wire(), Key: l.Key, Owner: frame.Owner(l.Owner)}
+// request refuses what is nil or no kind, and keys that servers answer so that the answer cannot
+// be read.
+func (l *Lock) request(ctx context.Context, of frame.Type) (q frame.Request, err error) {
+	if err := has(ctx); err != nil {
+		return q, err
+	}
+	if l.Kind < Mutex || l.Kind > Read {
+		return q, fmt.Errorf("%w: wlock: %.40q: kind %d; use Mutex, Write or Read", lease.ErrConfig, l.Key, l.Kind)
+	}
+	q = frame.Request{Type: of, Kind: l.Kind.wire(), Key: l.Key, Owner: frame.Owner(l.Owner)}
 	q.Token = int64(l.Token)
 	if len(l.Key) > MaxKey {
 		return q, fmt.Errorf("%w: wlock: %d bytes; %d are the most", lease.ErrInvalidKey, len(l.Key), MaxKey)
@@ -155,7 +162,7 @@ func (l *Lock) request(of frame.Type) (frame.Request, error) {
 // Otherwise own says that this owner has the lock with another token: a try that had no answer was
 // carried out later.
 func (c *Client) ReleaseLock(ctx context.Context, l Lock) (freed, own bool, err error) {
-	q, err := l.request(frame.Release)
+	q, err := l.request(ctx, frame.Release)
 	if err != nil {
 		return false, false, err
 	}
@@ -172,7 +179,7 @@ func (c *Client) ReleaseLock(ctx context.Context, l Lock) (freed, own bool, err 
 // that share a lock with them. Do not rely on a lock that was renewed: a server that was paused can
 // give it to another owner, and a renewal can bring back a lock that was released. Use TryLock.
 func (c *Client) RenewLock(ctx context.Context, l Lock, ttl time.Duration) (sent time.Time, renewed bool, err error) {
-	q, err := l.request(frame.Renew)
+	q, err := l.request(ctx, frame.Renew)
 	if err == nil {
 		q.Expire, err = millis(l.Key, ttl)
 	}
@@ -186,7 +193,7 @@ func (c *Client) RenewLock(ctx context.Context, l Lock, ttl time.Duration) (sent
 // See returns what a server knows of a lock, which may be of the past: see the package comment. l
 // needs an owner for Read alone, whose own lock it then is.
 func (c *Client) See(ctx context.Context, l Lock) (found Lock, held bool, err error) {
-	q, err := l.request(frame.Get)
+	q, err := l.request(ctx, frame.Get)
 	if err != nil {
 		return l, false, err
 	}

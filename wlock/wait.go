@@ -75,7 +75,7 @@ func (c *Client) unwatch(id int64, w *watch, remembered time.Duration) {
 // An event only wakes it: what it returns was granted in answer to a request of its own, so that
 // Sent is known.
 func (c *Client) WaitLock(ctx context.Context, a Ask) (Grant, error) {
-	q, err := a.request()
+	q, err := a.request(ctx)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -114,7 +114,7 @@ func (c *Client) WaitLock(ctx context.Context, a Ask) (Grant, error) {
 // in vain, and may miss a release: ask from time to time.
 func (c *Client) Watch(ctx context.Context, key string) error {
 	l := Lock{Key: key, Owner: lease.NewOwner()}
-	q, err := l.request(frame.Watch)
+	q, err := l.request(ctx, frame.Watch)
 	if err != nil {
 		return err
 	}

@@ -72,8 +72,8 @@ func (l *Locker) Held() (*rowlock.Lock, bool) {
 }
 
 func (l *Locker) lock(ctx context.Context, session any, isNil bool) error {
-	if isNil {
-		return fmt.Errorf("%w: goose: the session of %q is nil", rowlock.ErrConfig, l.key)
+	if isNil || l.locks == nil {
+		return fmt.Errorf("%w: goose: the session or the client of %q is nil", rowlock.ErrConfig, l.key)
 	}
 	l.mu.Lock()
 	_, again := l.held[session]

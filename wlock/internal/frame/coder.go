@@ -24,21 +24,10 @@ func (c *coder) next(n int) []byte {
 	return c.b[c.at-n : c.at]
 }
 
-func (c *coder) u8(v *byte) { c.bytes(1, func(b []byte) { b[0] = *v }, func(b []byte) { *v = b[0] }) }
-
-func (c *coder) i16(v *int16) {
-	c.bytes(2, func(b []byte) { binary.LittleEndian.PutUint16(b, uint16(*v)) },
-		func(b []byte) { *v = int16(binary.LittleEndian.Uint16(b)) })
-}
-
-func (c *coder) i32(v *int32) {
-	c.bytes(4, func(b []byte) { binary.LittleEndian.PutUint32(b, uint32(*v)) },
-		func(b []byte) { *v = int32(binary.LittleEndian.Uint32(b)) })
-}
-
-func (c *coder) i64(v *int64) {
-	c.bytes(8, func(b []byte) { binary.LittleEndian.PutUint64(b, uint64(*v)) },
-		func(b []byte) { *v = int64(binary.LittleEndian.Uint64(b)) })
+// number is an integer of whatever size v points to.
+func (c *coder) number(v any) {
+	c.bytes(binary.Size(v), func(b []byte) { _, _ = binary.Encode(b, binary.LittleEndian, v) },
+		func(b []byte) { _, _ = binary.Decode(b, binary.LittleEndian, v) })
 }
 
 func (c *coder) raw(v []byte) {
@@ -59,26 +48,16 @@ func (c *coder) bytes(n int, write, read func(b []byte)) {
 // only is a byte that has one value.
 func (c *coder) only(want byte) {
 	got := want
-	if c.u8(&got); got != want {
+	if c.number(&got); got != want {
 		c.failed = true
 	}
 }
 
-// key is a string after its length of 16 bits, text one after 32.
-func (c *coder) key(v *string) {
-	n := int16(len(*v))
-	c.i16(&n)
-	c.string(int(n), v)
-}
-
-func (c *coder) text(v *string) {
-	n := int32(len(*v))
-	c.i32(&n)
-	c.string(int(n), v)
-}
-
-func (c *coder) string(n int, v *string) {
-	c.bytes(n, func(b []byte) { copy(b, *v) }, func(b []byte) { *v = string(b) })
+// text is a string after its length, which has the size of N.
+func text[N int16 | int32](c *coder, v *string) {
+	n := N(len(*v))
+	c.number(&n)
+	c.bytes(int(n), func(b []byte) { copy(b, *v) }, func(b []byte) { *v = string(b) })
 }
 
 // rest is all that is left.

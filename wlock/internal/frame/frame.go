@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -27,22 +28,26 @@ const smallest = 15
 // Read returns the body of the next frame, in buf if that is large enough. most bounds its length.
 // An error at the first byte of a frame is io.EOF.
 func Read(r io.Reader, buf []byte, most int) ([]byte, error) {
-	buf = grown(buf[:0], 8)
-	if _, err := io.ReadFull(r, buf[:4]); err != nil {
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return nil, err
 	}
-	n := binary.BigEndian.Uint32(buf)
+	n := binary.BigEndian.Uint32(head[:])
 	switch {
 	case n > uint32(most):
 		return nil, fmt.Errorf("%w: %d bytes are claimed, %d are the most", ErrTooLong, n, most)
 	case n < smallest:
 		return nil, fmt.Errorf("%w: a body of %d bytes", ErrCorrupt, n)
 	}
-	body, err := readBody(r, buf, int(n)+len(trailer))
+	all := bytes.NewBuffer(buf[:0]) // which grows as what fills it arrives
+	_, err := io.CopyN(all, r, int64(n)+int64(len(trailer)))
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
 	if err != nil {
 		return nil, err
 	}
-	body, end := body[:n], body[n:]
+	body, end := all.Bytes()[:n], all.Bytes()[n:]
 	switch inner := binary.LittleEndian.Uint32(body); {
 	case [5]byte(end) != trailer:
 		return nil, fmt.Errorf("%w: the trailer is %x", ErrCorrupt, end)
@@ -50,31 +55,6 @@ func Read(r io.Reader, buf []byte, most int) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the lengths are %d outside and %d inside", ErrCorrupt, n, inner)
 	}
 	return body, nil
-}
-
-// step is how far a buffer grows before what fills it has arrived.
-const step = 16 << 10
-
-func readBody(r io.Reader, buf []byte, n int) ([]byte, error) {
-	buf = buf[:0]
-	for len(buf) < n {
-		at := len(buf)
-		buf = grown(buf, min(n, max(at+step, 2*at)))
-		if _, err := io.ReadFull(r, buf[at:]); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
-		}
-	}
-	return buf, nil
-}
-
-func grown(buf []byte, n int) []byte {
-	if cap(buf) >= n {
-		return buf[:n]
-	}
-	return append(make([]byte, 0, n), buf...)[:n]
 }
 
 // message is what a frame carries. layout reads or writes all of its body after the length.

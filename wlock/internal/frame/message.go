@@ -100,46 +100,46 @@ type Lock struct {
 func (m *Request) layout(c *coder) {
 	c.only(2)
 	c.only(0)
-	c.u8((*byte)(&m.Type))
-	c.i64(&m.Session)
-	c.i16(&m.Hops)
-	c.i32(&m.Group)
-	c.u8(&m.Kind.Type)
-	c.u8(&m.Kind.Op)
-	c.key(&m.Tenant)
-	c.key(&m.Key)
+	c.number((*byte)(&m.Type))
+	c.number(&m.Session)
+	c.number(&m.Hops)
+	c.number(&m.Group)
+	c.number(&m.Kind.Type)
+	c.number(&m.Kind.Op)
+	text[int16](c, &m.Tenant)
+	text[int16](c, &m.Key)
 	c.raw(m.Owner[:])
-	c.i64(&m.Stamp)
-	c.text(&m.Properties)
+	c.number(&m.Stamp)
+	text[int32](c, &m.Properties)
 	m.extra(c)
 }
 
 func (m *Request) extra(c *coder) {
 	switch m.Type {
 	case Acquire:
-		c.i64(&m.Token)
-		c.i32(&m.Expire)
-		c.u8(&m.Blocked)
-		c.i64(&m.Timeout)
-		c.i32(&m.Weight)
-		c.i64(&m.WatchID)
+		c.number(&m.Token)
+		c.number(&m.Expire)
+		c.number(&m.Blocked)
+		c.number(&m.Timeout)
+		c.number(&m.Weight)
+		c.number(&m.WatchID)
 	case Watch:
-		c.i64(&m.Token)
-		c.i32(&m.Watch)
-		c.i64(&m.WatchID)
-		c.i64(&m.Timeout)
-		c.u8(&m.WaitAcquire)
-		c.i32(&m.Expire)
-		c.i32(&m.Weight)
+		c.number(&m.Token)
+		c.number(&m.Watch)
+		c.number(&m.WatchID)
+		c.number(&m.Timeout)
+		c.number(&m.WaitAcquire)
+		c.number(&m.Expire)
+		c.number(&m.Weight)
 	case Release:
-		c.i64(&m.Token)
+		c.number(&m.Token)
 	case Renew:
-		c.i64(&m.Token)
-		c.i32(&m.Expire)
+		c.number(&m.Token)
+		c.number(&m.Expire)
 	case Event:
-		c.i64(&m.Token)
-		c.i64(&m.WatchID)
-		c.i32(&m.Event)
+		c.number(&m.Token)
+		c.number(&m.WatchID)
+		c.number(&m.Event)
 	case Get, Heartbeat, Reboot:
 	default:
 		c.failed = true // a server is silent then
@@ -163,33 +163,23 @@ type Response struct {
 func (m *Response) layout(c *coder) {
 	c.only(2)
 	c.only(0)
-	c.u8((*byte)(&m.Type))
-	c.i64(&m.Session)
-	c.i16((*int16)(&m.Status))
-	c.i16(&m.Hops)
-	c.key(&m.Key)
-	c.text(&m.Properties)
+	c.number((*byte)(&m.Type))
+	c.number(&m.Session)
+	c.number((*int16)(&m.Status))
+	c.number(&m.Hops)
+	text[int16](c, &m.Key)
+	text[int32](c, &m.Properties)
 	if m.Status == Redirect { // has no more, whatever the type
 		return
 	}
 	switch m.Type {
-	case Acquire:
-		c.i64(&m.Token)
-		c.raw(m.Owner[:])
-	case Get:
-		c.i64(&m.Token)
-		c.raw(m.Owner[:])
-		m.sign(c)
+	case Acquire, Get:
+		c.number(&m.Token)
+		if c.raw(m.Owner[:]); m.Type == Get { // has the upper half of the process too
+			sign := int32(int8(m.Owner[15]) >> 7)
+			c.number(&sign)
+		}
 	}
-}
-
-// sign is the upper half of the process, which Get alone writes as 64 bits.
-func (m *Response) sign(c *coder) {
-	var sign int32
-	if m.Owner[15] >= 0x80 {
-		sign = -1
-	}
-	c.i32(&sign)
 }
 
 // Master is the address in a redirect's properties, or "".

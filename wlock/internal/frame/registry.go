@@ -31,8 +31,8 @@ type Control struct {
 
 func (m *Control) layout(c *coder) {
 	c.only(1)
-	c.u8(&m.Op)
-	c.u8(&m.Kind)
-	c.i64(&m.Session)
+	c.number(&m.Op)
+	c.number(&m.Kind)
+	c.number(&m.Session)
 	c.rest(&m.Payload)
 }
