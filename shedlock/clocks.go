@@ -12,6 +12,10 @@ import (
 // has by default, for which its holders stop before lock_until.
 const tolerance = 500 * time.Millisecond
 
+// stall is how long before it was written a row may have been locked by the database's own clock, which
+// a statement reads when it begins: it may then wait for the row, or for a server that is busy.
+const stall = 5 * time.Second
+
 // most keys are remembered. Which of more are forgotten does not matter.
 const most = 1024
 
@@ -48,7 +52,7 @@ func (c *clocks) note(r row) {
 		return
 	}
 	now := sighting{by: r.by, locked: r.locked(), at: r.clock}
-	if known && now.locked < last.at-tolerance {
+	if known && now.locked < last.at-stall {
 		now.behind = last.at - now.locked
 	}
 	for other := range c.seen {

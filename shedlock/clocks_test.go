@@ -69,6 +69,26 @@ func TestAClockThatDiffersByLessThanTheMarginPasses(t *testing.T) {
 	})
 }
 
+// MySQL takes the time of a statement when that begins. If it then waits for the row, or for a server
+// that is busy, the row is locked before it was last seen unlocked.
+func TestAStatementThatWaitedIsNoClockThatDiffers(t *testing.T) {
+	each(t, func(t *testing.T, e *testdb.Env, table string) {
+		s := open(t, e, table)
+		mine := lease.NewOwner()
+		wantGranted(t, acquire(t, s, "k", mine))
+		release(t, s, "k", mine)
+		if list, err := s.Inspect(t.Context(), lease.Filter{Keys: []string{"k"}}); err != nil || len(list) != 1 {
+			t.Fatal(err, list)
+		}
+		byJava(t, e, table, "k", -2)
+		if a := acquire(t, s, "k", lease.NewOwner()); a.Err != nil || a.Granted {
+			t.Errorf("%+v, want held", a)
+		}
+		expire(t, e, table)
+		wantGranted(t, acquire(t, s, "k", lease.NewOwner()))
+	})
+}
+
 // ShedLock itself with a clock that is a minute ahead.
 func TestTheClockOfAJavaProcessIsFound(t *testing.T) {
 	testdb.EachOf(t, testdb.Servers, func(t *testing.T, e *testdb.Env) {

@@ -34,10 +34,11 @@
 // that Go holds a minute early, and with a clock a minute behind it believes for a minute that it
 // holds what Go has taken. So does a time zone other than UTC, of which forceUtcTimeZone() is free.
 //
-// A row that was locked more than 500 ms in the future, and one that was locked before it was last
-// seen unlocked, show such a clock. The store then grants this key no more until another process
-// has locked it by the right clock, and its errors wrap ErrConfig. It cannot find a clock of which
-// it has seen no row. Holders here stop Config.Margin early, which bears a clock that is less ahead.
+// A row that was locked more than 500 ms in the future, and one that was locked more than 5 s before
+// it was last seen unlocked, show such a clock. The store then grants this key no more until another
+// process has locked it by the right clock, and its errors wrap ErrConfig. It cannot find a clock of
+// which it has seen no row. Holders here stop Config.Margin early, which bears a clock that is less
+// ahead.
 //
 // On MySQL and MariaDB a TIMESTAMP column depends on the time zone of the session. Open refuses a
 // pool that sets one of its own: Java's sessions must have the server's too. DATETIME(3) does not
