@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/bench/internal/race"
 	"github.com/rowlockdb/rowlock/bench/internal/rig"
 	"github.com/rowlockdb/rowlock/bench/internal/section"
@@ -90,6 +91,19 @@ func (f *field) groups() []*group {
 		&group{onOnce, f.ways(
 			f.way("INSERT of a unique key beside the order", f.orders.beside), f.way(wayOnce, f.onceDo),
 		)},
+		&group{onOpen, f.ways(
+			f.fresh("a connection, SELECT 1", func(ctx context.Context, d *rig.Database) error {
+				_, err := d.Pool.ExecContext(ctx, "SELECT 1")
+				return err
+			}),
+			f.fresh(ours+"Open, Close", func(ctx context.Context, d *rig.Database) error {
+				c, err := rowlock.OpenContext(ctx, d.Pool, d.Dialect, section.Config())
+				if err != nil {
+					return err
+				}
+				return c.Close()
+			}),
+		)},
 		f.pair.group(),
 	)
 }
@@ -123,6 +137,20 @@ func (f *field) way(name string, do func(context.Context) error) *way {
 		before, began := trips(), time.Now()
 		err := do(ctx)
 		return sample{time.Since(began), trips() - before}, err
+	}}
+}
+
+// fresh measures do with a pool of its own, which has no connection yet.
+func (f *field) fresh(name string, do func(context.Context, *rig.Database) error) *way {
+	return &way{name: name, do: func(ctx context.Context) (_ sample, err error) {
+		d, err := rig.Join(f.d.Name, f.d.Source, f.d.Prefix)
+		if err != nil {
+			return sample{}, err
+		}
+		defer func() { err = errors.Join(err, d.Close()) }()
+		began := time.Now()
+		err = do(ctx, d)
+		return sample{time.Since(began), d.Wire.Trips()}, err
 	}}
 }
 

@@ -16,6 +16,7 @@ const (
 	onPgx      = "a section, by pgx itself"
 	onFive     = "five keys"
 	onOnce     = "once"
+	onOpen     = "a client"
 	onHandOver = "a hand-over between two processes"
 )
 

@@ -37,7 +37,8 @@ func publish(s settings, all []*result) error {
 		"thousand are served a second in [the results](results.md#1000-waiters-for-one-key).")
 	p.chapter("What the network costs", pictureOfNetwork, "A call waits for its round trips. Where the server is a network away, "+
 		"that is most of its time. A round trip is an answer that came after something was sent; BEGIN and COMMIT have theirs. "+
-		"The first table is of a round trip alone, and so of the distance.", onTrip, onPair, onFive, onOnce)
+		"The first table is of a round trip alone, and so of the distance; the last of what a process does once: a client looks at "+
+		"the server and its tables, and tries each statement on a key of its own.", onTrip, onPair, onFive, onOnce, onOpen)
 	p.Say("What becomes of all this when tables, fleets and held locks grow is in [how it grows](growth.md).")
 	p.end()
 	text := strings.TrimSpace(p.String()) + "\n"

@@ -28,24 +28,24 @@ func (s *Store) rehearseInterest(ctx context.Context, key string) error {
 	return oneline.Join(err, s.Unregister(ctx, process, keys))
 }
 
-// rehearse acquires, renews and releases a key of its own twice, because another statement creates
-// a row than takes it. It also registers a waiter, and reaps the row. After each step it reads the
-// result, because a trigger or a row policy can make a write vanish without an error.
+// rehearse acquires a key of its own twice, because another statement creates a row than takes it.
+// It also registers a waiter, and reaps the row. After each step it reads the result, or the next
+// step shows it, because a trigger or a row policy can make a write vanish without an error.
 func (s *Store) rehearse(ctx context.Context, o Options) error {
 	key := lease.Reserved + "open/" + lease.NewOwner().String()
-	l := lease.Lease{Key: key}
-	for range 2 {
-		next, err := rehearseGrant(ctx, key, s.Acquire)
-		if err == nil && next.Token <= l.Token {
-			err = vanished("a token did not grow")
-		}
-		if err != nil {
-			return err
-		}
-		l = next
-		if err := s.rehearseHold(ctx, l); err != nil {
-			return err
-		}
+	created, err := s.rehearseHold(ctx, key)
+	if err != nil {
+		return err
+	}
+	taken, err := rehearseGrant(ctx, key, s.Acquire)
+	if err == nil && taken.Token <= created.Token {
+		err = vanished("a token did not grow")
+	}
+	if err == nil {
+		_, err = s.Release(ctx, []lease.Lease{taken})
+	}
+	if err != nil {
+		return err
 	}
 	if !o.Optimistic {
 		if err := s.rehearseQueue(ctx, key); err != nil {
@@ -97,30 +97,33 @@ func rehearseGrant(ctx context.Context, key string,
 	return lease.Lease{Key: key, Owner: r.Owner, Token: got[0].Token}, err
 }
 
-// rehearseHold renews and releases. A released row may vanish at once, if another client sweeps
-// without retention.
-func (s *Store) rehearseHold(ctx context.Context, l lease.Lease) error {
-	if err := s.rehearseRenew(ctx, l); err != nil {
-		return err
+// rehearseHold acquires, renews and releases. A released row may vanish at once, if another client
+// sweeps without retention.
+func (s *Store) rehearseHold(ctx context.Context, key string) (l lease.Lease, err error) {
+	if l, err = rehearseGrant(ctx, key, s.Acquire); err == nil {
+		err = s.rehearseRenew(ctx, l)
 	}
-	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{l.Key}})
+	if err != nil {
+		return l, err
+	}
+	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{key}})
 	if err == nil && (len(rows) != 1 || rows[0].Lease != l || rows[0].Remaining <= rehearsalTTL) {
 		err = vanished("a lease that was granted a moment ago was not renewed")
 	}
+	if err == nil {
+		err = s.rehearseGraph(ctx, l)
+	}
+	if err == nil {
+		_, err = s.Release(ctx, []lease.Lease{l})
+	}
 	if err != nil {
-		return err
+		return l, err
 	}
-	if err := s.rehearseGraph(ctx, l); err != nil {
-		return err
-	}
-	if _, err := s.Release(ctx, []lease.Lease{l}); err != nil {
-		return err
-	}
-	rows, err = s.Inspect(ctx, lease.Filter{Keys: []string{l.Key}})
+	rows, err = s.Inspect(ctx, lease.Filter{Keys: []string{key}})
 	if err == nil && len(rows) > 0 && rows[0].Held {
 		err = vanished("a lock that was given back is still held")
 	}
-	return err
+	return l, err
 }
 
 // busyPatience is how long a SQLite file may be locked by other transactions, and the row of the
