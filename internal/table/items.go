@@ -20,10 +20,7 @@ func splitShared[Q, A any](
 ) ([]A, error) {
 	var at [2][]int
 	for i, q := range items {
-		n := 0
-		if shared(q) {
-			n = 1
-		}
+		n := flag(shared(q))
 		at[n] = append(at[n], i)
 	}
 	out := make([]A, len(items))

@@ -141,13 +141,7 @@ func (s *Store) refusedForOne(err error) bool {
 func (s *Store) renewApart(ctx context.Context, reqs []lease.RenewRequest) (out []lease.Renewed) {
 	for _, half := range [][]lease.RenewRequest{reqs[:len(reqs)/2], reqs[len(reqs)/2:]} {
 		answers, err := s.renew(ctx, half)
-		if err != nil {
-			answers = make([]lease.Renewed, len(half))
-			for i := range answers {
-				answers[i].Err = err
-			}
-		}
-		out = append(out, answers...)
+		out = append(out, adapter.Each("renew", answers, err, len(half), adapter.Unrenewed)...)
 	}
 	return out
 }
