@@ -55,7 +55,7 @@ var catalogs = map[string]catalog{
 				GROUP BY index_name HAVING count(*) = 1 AND max(column_name) = 'name' AND max(sub_part) IS NULL),
 			CASE WHEN engine IS NULL THEN 'no table' WHEN engine <> 'InnoDB' THEN engine ELSE '' END,
 			CASE WHEN @@session.time_zone = @@global.time_zone THEN '' ELSE @@session.time_zone END,
-			(SELECT character_set_name FROM information_schema.columns c WHERE c.table_schema = t.table_schema
+			(SELECT coalesce(max(character_set_name), '') FROM information_schema.columns c WHERE c.table_schema = t.table_schema
 				AND c.table_name = t.table_name AND column_name = 'locked_by')
 			FROM information_schema.tables t WHERE table_schema = ? AND table_name = ?`,
 		split: true,

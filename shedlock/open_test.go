@@ -43,6 +43,8 @@ func TestOtherVersionsOfTheTableAreRefused(t *testing.T) {
 		{"with a column more", "", "PRIMARY", "env VARCHAR(9) NOT NULL, PRIMARY", lease.ErrSchemaVersion, []string{"column env", "default"}},
 		{"without a key", "", ", PRIMARY KEY (name)", "", lease.ErrSchemaVersion, []string{"name is not unique", "ADD PRIMARY KEY (name)"}},
 		{"with a key of two", "", "KEY (name)", "KEY (name, locked_by)", lease.ErrSchemaVersion, []string{"name is not unique"}},
+		{"without a holder", "", "locked_by ", "holder ", lease.ErrSchemaVersion, []string{"locked_by is missing"}},
+		{"with a holder of numbers", "", "locked_by VARCHAR(255)", "locked_by INT", lease.ErrSchemaVersion, []string{"locked_by is a int"}},
 		{"with a short holder", "", "VARCHAR(255)", "VARCHAR(64)", lease.ErrSchemaVersion, []string{"locked_by has 64 characters", "VARCHAR(255)"}},
 	}
 	for _, v := range variants {
