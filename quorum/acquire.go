@@ -33,10 +33,14 @@ func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) ([]lea
 	// Two copies of a request would choose two tokens, and the second would take the lease from the
 	// first.
 	turn := s.copies.join(attempts)
-	defer s.copies.leave(turn, attempts)
 	if err := turn.wait(ctx); err != nil {
+		s.calls.Go(func() { // those behind it must not go past those before it
+			_ = turn.wait(context.Background())
+			s.copies.leave(turn, attempts)
+		})
 		return nil, fmt.Errorf("rowlock: quorum: acquire: %w", err)
 	}
+	defer s.copies.leave(turn, attempts)
 	s.copy(bids, turn)
 	s.contend(ctx, opened(slices.Collect(maps.Values(bids))), bound)
 	answers := make([]lease.Acquired, len(reqs))

@@ -159,3 +159,37 @@ func TestAnOwnerThatAsksAgainIsToldOfTheSameLease(t *testing.T) {
 		q.alone(mine, first)
 	})
 }
+
+// A copy whose caller has left lets none go past those before it: they would choose two tokens.
+func TestACopyThatHasLeftKeepsThoseBehindItInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, mine := newTrio(t), lease.NewOwner()
+		ahead, behind, never := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		q.members[0].later, q.members[1].later = ahead, behind
+		first, third := make(chan lease.Acquired, 1), make(chan lease.Acquired, 1)
+		go func() { first <- q.ask(mine) }()
+		synctest.Wait() // the third member has granted it
+		left, leave := context.WithCancel(t.Context())
+		second := make(chan error, 1)
+		go func() {
+			_, err := q.Acquire(left, []lease.AcquireRequest{{Key: "k", Owner: mine, TTL: ttl}})
+			second <- err
+		}()
+		synctest.Wait()
+		leave()
+		if err := <-second; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want that of its ctx", err)
+		}
+		q.members[0].later = never
+		go func() { third <- q.ask(mine) }()
+		synctest.Wait()
+		close(ahead)
+		a := <-first
+		close(behind)
+		if c := <-third; c.Token != a.Token || !c.Granted {
+			t.Errorf("told of %+v, and then of %+v", a, c)
+		}
+		close(never)
+		q.alone(mine, a)
+	})
+}
