@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/late"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 )
@@ -31,7 +32,12 @@ const (
 //
 // A key that cannot be repaired does not keep the audit from other keys. The error is that of the
 // first such key on each page of 500 records, and says how many others failed.
-func (m *mover) Audit(ctx context.Context) error { return m.audit(ctx, math.MaxInt64) }
+func (m *mover) Audit(ctx context.Context) error {
+	if err := isnil.Context("Audit", ctx); err != nil {
+		return err
+	}
+	return m.audit(ctx, math.MaxInt64)
+}
 
 // audit bounds each page by timeout. All pages together may take as long as there are records.
 func (m *mover) audit(ctx context.Context, timeout time.Duration) (failed error) {

@@ -1,6 +1,7 @@
 package paxosbridge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -62,7 +63,7 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 		cfg = new(Config)
 	}
 	full, err := cfg.withDefaults()
-	if err != nil {
+	if err = cmp.Or(isnil.Context("paxosbridge.New", ctx), err); err != nil {
 		return nil, err
 	}
 	b, err := newBridge(table, cluster, &full)

@@ -109,10 +109,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.Every = cmp.Or(c.Every, time.Second)
 	c.Refresh = cmp.Or(c.Refresh, c.Delegation/3, 30*time.Second)
 	c.MoveTimeout = cmp.Or(c.MoveTimeout, 5*time.Second)
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	c.Logger = tell.Logger(c.Logger)
+	c.Logger = tell.Logger(cmp.Or(c.Logger, slog.Default()))
 	if c.Pin == nil {
 		c.Pin = func(string) Pin { return ByHeat }
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -19,12 +20,12 @@ import (
 // Tokens and Fence need no clock: from the first moment on a fence refuses the old holder's token.
 // A database that forgets the return leaves the key in the cluster, with tokens below the table's.
 func (m *mover) ForceReturn(ctx context.Context, key string) error {
+	if err := isnil.Context("ForceReturn", ctx); err != nil {
+		return err
+	}
 	if m.cfg.Delegation == 0 {
-		return fmt.Errorf(
-			"%w: bridge: ForceReturn %q needs Config.Delegation, because that bounds how "+
-				"long other processes rely on what they have read",
-			lease.ErrConfig, key,
-		)
+		return fmt.Errorf("%w: bridge: ForceReturn %q needs Config.Delegation, because that bounds how long other "+
+			"processes rely on what they have read", lease.ErrConfig, key)
 	}
 	for {
 		row, err := m.routes.locate(ctx, key)

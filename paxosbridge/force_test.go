@@ -20,6 +20,19 @@ func TestForceReturnNeedsDelegation(t *testing.T) {
 	r.wantAt("k", 1, 1)
 }
 
+func TestACallWithoutAContextIsRefused(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{Delegation: delegation})
+	var none context.Context
+	r.must(r.MoveOut(t.Context(), "k", "test"))
+	r.wantIs(r.MoveOut(none, "other", "test"), lease.ErrConfig)
+	r.wantIs(r.MoveBack(none, "k", "test"), lease.ErrConfig)
+	r.wantIs(r.ForceReturn(none, "k"), lease.ErrConfig)
+	r.wantIs(r.Audit(none), lease.ErrConfig)
+	_, err := paxosbridge.New(none, r.table, r.cluster, nil)
+	r.wantIs(err, lease.ErrConfig)
+	r.wantAt("k", 1, 1)
+}
+
 // The cluster is lost for good. The table grants the key when no process can believe any more that
 // it holds the key in the cluster.
 func TestForceReturnWaitsUntilTheClusterHasNoHolder(t *testing.T) {

@@ -1,12 +1,14 @@
 package paxosbridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/late"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
@@ -36,7 +38,7 @@ func newMover(table Table, waiters lease.Notifier, cluster Cluster, cfg *Config)
 // key's holder for at most MoveTimeout. The error says whether the key stayed in the table. If it
 // did not, or if that is unknown, the next request for the key completes the move.
 func (m *mover) MoveOut(ctx context.Context, key, why string) error {
-	if err := lease.CheckKey(key); err != nil {
+	if err := cmp.Or(isnil.Context("MoveOut", ctx), lease.CheckKey(key)); err != nil {
 		return err
 	}
 	epoch, err := m.depart(ctx, key, why)
@@ -46,9 +48,8 @@ func (m *mover) MoveOut(ctx context.Context, key, why string) error {
 	second, cancel := m.withoutCancel(ctx)
 	defer cancel()
 	if err := m.cluster.Open(second, key, epoch); err != nil {
-		return m.report.unfinished(
-			key, "has left the table and is not open in the cluster yet", late.Told(ctx, err, lease.ErrBusy),
-		)
+		return m.report.unfinished(key, "has left the table and is not open in the cluster yet",
+			late.Told(ctx, err, lease.ErrBusy))
 	}
 	m.report.moved(second, key, m.cfg.Placement, epoch, why)
 	return nil
@@ -101,6 +102,9 @@ func (m *mover) probe(ctx context.Context) error {
 // key's holder for at most MoveTimeout. The error says whether the key stayed in the cluster. If it
 // did not, or if that is unknown, the next request for the key completes the move.
 func (m *mover) MoveBack(ctx context.Context, key, why string) error {
+	if err := isnil.Context("MoveBack", ctx); err != nil {
+		return err
+	}
 	epoch := m.routes.epoch(key)
 	if epoch == 0 {
 		return fmt.Errorf("rowlock: bridge: %q is not known to be in the cluster", key)
@@ -131,9 +135,7 @@ func (m *mover) finishReturn(ctx context.Context, key string, epoch int64, why s
 	}
 	switch {
 	case err != nil:
-		return m.report.unfinished(
-			key, "is sealed in the cluster and not back in the table yet", err,
-		)
+		return m.report.unfinished(key, "is sealed in the cluster and not back in the table yet", err)
 	case ok:
 		m.report.moved(ctx, key, lease.PlacementTable, epoch+1, why)
 	}

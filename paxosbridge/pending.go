@@ -206,9 +206,7 @@ func (p *pendingMoves) poll(
 		case l := <-m.got:
 			return l, nil
 		case <-ctx.Done():
-			return lease.Lease{}, fmt.Errorf(
-				"rowlock: bridge: the mover was not granted %q in time: %w", m.req.Key, ctx.Err(),
-			)
+			return lease.Lease{}, fmt.Errorf("rowlock: bridge: the mover was not granted %q in time: %w", m.req.Key, ctx.Err())
 		case <-time.After(pause/2 + rand.N(pause)):
 		}
 	}

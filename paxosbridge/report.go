@@ -81,9 +81,7 @@ func (r *reports) traced(key string, placement int, why string) {
 // finishes it.
 func (r *reports) unfinished(key, state string, err error) error {
 	r.wake(key)
-	return fmt.Errorf(
-		"rowlock: bridge: %q %s; the next request for it completes the move: %w", key, state, err,
-	)
+	return fmt.Errorf("rowlock: bridge: %q %s; the next request for it completes the move: %w", key, state, err)
 }
 
 // unknownStep is an error of the step that cannot be undone, which the store may have carried out.

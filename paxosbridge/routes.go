@@ -176,7 +176,6 @@ func (r *routes) locate(ctx context.Context, key string) (lease.Record, error) {
 	case row.Placement == lease.PlacementTable, row.Placement == r.cfg.Placement, row.Placement == returning:
 		return row, nil
 	}
-	return row, fmt.Errorf(
-		"%w: %q is at placement %d; this bridge's is %d", lease.ErrMoved, key, row.Placement, r.cfg.Placement,
-	)
+	return row, fmt.Errorf("%w: %q is at placement %d; this bridge's is %d", lease.ErrMoved, key, row.Placement,
+		r.cfg.Placement)
 }
