@@ -85,10 +85,20 @@ func TestAPartyThatDiesBeforeAllAreInBreaksTheBarrierForAll(t *testing.T) {
 // entered returns when that many parties have entered, as the tables show.
 func (r *rig) entered(tb testing.TB, n int) {
 	tb.Helper()
+	r.reached(tb, "entered", `SELECT COUNT(*) FROM {rowlock_party} WHERE phase = 0`, n)
+}
+
+func (r *rig) left(tb testing.TB, n int) {
+	tb.Helper()
+	r.reached(tb, "left", `SELECT COUNT(*) FROM {rowlock_party} WHERE phase = 1`, n)
+}
+
+func (r *rig) reached(tb testing.TB, what, query string, n int) {
+	tb.Helper()
 	ctx := soon(tb)
-	for r.count(tb, `SELECT COUNT(*) FROM {rowlock_party} WHERE phase = 0`) < n {
+	for r.count(tb, query) < n {
 		if ctx.Err() != nil {
-			tb.Fatalf("%d parties have not entered", n)
+			tb.Fatalf("%d parties have not %s", n, what)
 		}
 	}
 }
@@ -182,5 +192,34 @@ func TestACallOfEnterThatEndsLeavesTheHeartbeatToAnother(t *testing.T) {
 		go func() { told <- b.Enter(soon(t), "other") }()
 		ok(t, <-told)
 		ok(t, <-told)
+	})
+}
+
+// A party whose ctx ended in Leave has left. If it were let in again at once, it would go on while
+// the others are in the round before.
+func TestAPartyThatHasLeftEntersNoMoreUntilAllHave(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		bs := r.parties(t, 2)
+		inParallel(2, func(i int) {
+			if err := bs[i].Enter(soon(t), fmt.Sprint(i)); err != nil {
+				t.Error(err)
+			}
+		})
+		leaves, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() { left <- bs[0].Leave(leaves, "0") }()
+		r.left(t, 1)
+		cancel()
+		wantIs(t, <-left, context.Canceled)
+		wantIs(t, bs[0].Enter(soon(t), "0"), latch.ErrFull)
+		wantIs(t, barrier(t, r.process(t), 2).Enter(soon(t), "0"), latch.ErrFull)
+		ok(t, bs[1].Enter(soon(t), "1")) // it is inside
+		ok(t, bs[1].Leave(soon(t), "1"))
+		ok(t, bs[0].Leave(soon(t), "0"))
+		inParallel(2, func(i int) {
+			if err := bs[i].Enter(soon(t), fmt.Sprint(i)); err != nil {
+				t.Error(err)
+			}
+		})
 	})
 }

@@ -13,9 +13,9 @@ import (
 // Enter has party enter, and returns nil once all parties have entered. party has 1 to 255 bytes.
 //
 // It returns a [*BrokenError] if a party that has entered dies before all have, and ErrFull if the
-// barrier is open for others. If ctx ends before, the error wraps ctx.Err(): the party counts as
-// entered until Config.Alive has passed, so that it can call Enter again; if it does not, the
-// barrier breaks. Enter can be repeated for a party inside, also from another process.
+// barrier is open for others, or party has left it. If ctx ends before, the error wraps ctx.Err():
+// the party counts as entered for Config.Alive, so that it can call Enter again; if it does not,
+// the barrier breaks. Enter can be repeated for a party inside, also from another process.
 //
 // A party that enters after the number is complete and before the barrier is open enters as one
 // more, and the others wait for it in Leave.

@@ -73,11 +73,11 @@ ON DUPLICATE KEY UPDATE counted_at = counted_at + INTERVAL 1 MICROSECOND,
   alive_until = VALUES(alive_until)
 
 -- name: barrier-beat
--- how long it is alive in µs, id, party
-UPDATE rowlock_party
-SET counted_at = counted_at + INTERVAL 1 MICROSECOND,
-  alive_until = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE id = ? AND phase = 0 AND party = ?
+-- how long it is alive in µs, id, party. One that has left is none.
+UPDATE rowlock_party AS p LEFT JOIN rowlock_party AS g ON g.id = p.id AND g.phase = 1 AND g.party = p.party
+SET p.counted_at = p.counted_at + INTERVAL 1 MICROSECOND,
+  p.alive_until = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+WHERE p.id = ? AND p.phase = 0 AND p.party = ? AND g.id IS NULL
 
 -- name: barrier-leave
 -- party, kind, key, id, party

@@ -72,11 +72,11 @@ ON CONFLICT (id, phase, party) DO UPDATE
   SET counted_at = p.counted_at + interval '1 microsecond', alive_until = excluded.alive_until
 
 -- name: barrier-beat
--- $1 how long it is alive in µs, $2 id, $3 party
+-- $1 how long it is alive in µs, $2 id, $3 party. One that has left is none.
 UPDATE rowlock_party
-SET counted_at = counted_at + interval '1 microsecond',
-  alive_until = clock_timestamp() + $1::bigint * interval '1 microsecond'
+SET counted_at = counted_at + interval '1 microsecond', alive_until = clock_timestamp() + $1::bigint * interval '1 microsecond'
 WHERE id = $2 AND phase = 0 AND party = $3
+  AND NOT EXISTS (SELECT 1 FROM rowlock_party AS g WHERE g.id = $2 AND g.phase = 1 AND g.party = $3)
 
 -- name: barrier-leave
 -- $1 party, $2 kind, $3 key, $4 id, $5 party

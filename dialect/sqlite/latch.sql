@@ -76,11 +76,11 @@ ON CONFLICT (id, phase, party) DO UPDATE
   SET counted_at = p.counted_at + 1, alive_until = excluded.alive_until
 
 -- name: barrier-beat
--- how long it is alive in µs, id, party
+-- how long it is alive in µs, id, party. One that has left is none.
 UPDATE rowlock_party
-SET counted_at = counted_at + 1,
-  alive_until = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?1 + 999) / 1000
+SET counted_at = counted_at + 1, alive_until = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?1 + 999) / 1000
 WHERE id = ?2 AND phase = 0 AND party = ?3
+  AND NOT EXISTS (SELECT 1 FROM rowlock_party AS g WHERE g.id = ?2 AND g.phase = 1 AND g.party = ?3)
 
 -- name: barrier-leave
 -- party, kind, key, id, party

@@ -554,10 +554,10 @@ ON DUPLICATE KEY UPDATE counted_at = counted_at + INTERVAL 1 MICROSECOND,
   alive_until = VALUES(alive_until)
 
 -- dialect/mysql/latch.sql: barrier-beat
-UPDATE /* rowlock barrier-beat */ `rowlock_party`
-SET counted_at = counted_at + INTERVAL 1 MICROSECOND,
-  alive_until = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-WHERE id = ? AND phase = 0 AND party = ?
+UPDATE /* rowlock barrier-beat */ `rowlock_party` AS p LEFT JOIN `rowlock_party` AS g ON g.id = p.id AND g.phase = 1 AND g.party = p.party
+SET p.counted_at = p.counted_at + INTERVAL 1 MICROSECOND,
+  p.alive_until = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
+WHERE p.id = ? AND p.phase = 0 AND p.party = ? AND g.id IS NULL
 
 -- dialect/mysql/latch.sql: barrier-leave
 INSERT /* rowlock barrier-leave */ INTO `rowlock_party` (id, phase, party, counted_at)

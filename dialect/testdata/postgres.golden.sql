@@ -459,9 +459,9 @@ ON CONFLICT (id, phase, party) DO UPDATE
 
 -- dialect/postgres/latch.sql: barrier-beat
 UPDATE /* rowlock barrier-beat */ "rowlock_party"
-SET counted_at = counted_at + interval '1 microsecond',
-  alive_until = clock_timestamp() + $1::bigint * interval '1 microsecond'
+SET counted_at = counted_at + interval '1 microsecond', alive_until = clock_timestamp() + $1::bigint * interval '1 microsecond'
 WHERE id = $2 AND phase = 0 AND party = $3
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS g WHERE g.id = $2 AND g.phase = 1 AND g.party = $3)
 
 -- dialect/postgres/latch.sql: barrier-leave
 INSERT /* rowlock barrier-leave */ INTO "rowlock_party" AS p (id, phase, party, counted_at)

@@ -337,9 +337,9 @@ ON CONFLICT (id, phase, party) DO UPDATE
 
 -- dialect/sqlite/latch.sql: barrier-beat
 UPDATE /* rowlock barrier-beat */ "rowlock_party"
-SET counted_at = counted_at + 1,
-  alive_until = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?1 + 999) / 1000
+SET counted_at = counted_at + 1, alive_until = CAST(unixepoch('subsec') * 1000 AS INTEGER) + (?1 + 999) / 1000
 WHERE id = ?2 AND phase = 0 AND party = ?3
+  AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS g WHERE g.id = ?2 AND g.phase = 1 AND g.party = ?3)
 
 -- dialect/sqlite/latch.sql: barrier-leave
 INSERT /* rowlock barrier-leave */ INTO "rowlock_party" AS p (id, phase, party, counted_at)

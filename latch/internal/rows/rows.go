@@ -146,7 +146,7 @@ func (r Row) Enter(party string, ttl time.Duration) Change {
 	return Change{r, "barrier-enter", r.id([]byte(party), conn.Micros(ttl))}
 }
 
-// Beat keeps a party alive for ttl. It finds none if the party has not entered.
+// Beat keeps a party alive for ttl. It finds none if the party has not entered, or has left.
 func (r Row) Beat(party string, ttl time.Duration) Change {
 	return Change{r, "barrier-beat", []any{conn.Micros(ttl), conn.Bytes(r.ID), []byte(party)}}
 }
