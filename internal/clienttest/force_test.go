@@ -106,6 +106,7 @@ func TestAWatchTellsWhatWasForced(t *testing.T) {
 		next := Wait(t, c, "a/next")
 		synctest.Wait()
 		take(t, c, "a/free", byHand)
+		time.Sleep(time.Millisecond) // records of one time are told in no order
 		take(t, c, "a/next", byHand)
 		take(t, c, "b/not watched", byHand)
 		defer Unlock(t, (<-next).Lock)
