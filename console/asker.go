@@ -52,7 +52,8 @@ func (a *asker) ask(ctx context.Context, key string) (says string, statements in
 	}
 	a.last.Reset(idle)
 	began := time.Now()
-	if says = shown.WhoLocks(ctx, a.table, a.space+key); says == shown.Unasked {
+	flags := shown.Flags(sqlstore.Of(a.o.Dialect).Names())
+	if says = shown.WhoLocks(ctx, a.table, a.space+key, flags); says == shown.Unasked {
 		a.shut() // another server may answer by now
 	}
 	return says, statements + perAnswer + int(time.Since(began)/look)

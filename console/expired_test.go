@@ -59,7 +59,7 @@ func TestAnExpiredKeySaysWhatHasItsRow(t *testing.T) {
 		costs(61, "ago: free for the next caller") // with new connections, as it counts them
 		costs(11, "ago: free for the next caller")
 		b.lockRow("k")
-		costs(22, "release &#39;k&#39; --force --evict")
+		costs(22, "release --prefix "+b.Dialect.Names().Prefix+" &#39;k&#39; --force --evict")
 		b.wants("key?k=k", "its row is still locked by session ", "(client ")
 	})
 }
@@ -84,6 +84,6 @@ func TestAnExpiredKeyOfANamespaceIsAskedForByItsWholeName(t *testing.T) {
 		b.serve(ns, nil)
 		b.wants("key?k=k", "ago: free for the next caller")
 		b.lockRow(whole)
-		b.becomes("key?k=k", "release &#39;"+whole+"&#39; --force")
+		b.becomes("key?k=k", "release --prefix "+b.Dialect.Names().Prefix+" &#39;"+whole+"&#39; --force")
 	})
 }

@@ -43,9 +43,8 @@ const mostDots = 12
 // plain shows a text that any program chose: no more than a client writes, and nothing in it that
 // does not print.
 func plain(text string) string {
-	const most = lease.MaxStoredNote
-	if len(text) > most {
-		text = text[:most] + "…"
+	if len(text) > lease.MaxStoredNote {
+		text = text[:lease.MaxStoredNote] + "…"
 	}
 	return keytext.Show(strings.ToValidUTF8(text, "�"))
 }

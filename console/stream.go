@@ -110,8 +110,7 @@ func event(f *frame) []byte {
 		fmt.Fprintf(&b, "event: trouble\ndata: %s\n\n", trouble(f.err))
 		return b.Bytes()
 	}
-	lag := max(0, time.Since(f.asOf).Seconds())
-	fmt.Fprintf(&b, "event: view\ndata: %.2f %s\n", lag, utc(f.asOf))
+	fmt.Fprintf(&b, "event: view\ndata: %.2f %s\n", max(0, time.Since(f.asOf).Seconds()), utc(f.asOf))
 	for line := range bytes.Lines(bytes.ReplaceAll(f.html, []byte("\r"), nil)) {
 		b.WriteString("data: ")
 		b.Write(bytes.TrimSuffix(line, []byte("\n")))

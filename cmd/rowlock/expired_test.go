@@ -29,6 +29,7 @@ func TestAnExpiredKeyIsCalledFreeIfNoTransactionHasIt(t *testing.T) {
 			b.Fatal(err)
 		}
 		says("its row is still locked by session ")
+		says("rowlock release --prefix " + b.Dialect.Names().Prefix + " 'k' --force --evict --reason TEXT")
 		if _, err := tx.ExecContext(b.Context(), b.SQL(`UPDATE {rowlock} SET note = 'y' WHERE {key} = ?`), []byte("k")); err != nil {
 			b.Errorf("the transaction was ended: %v", err)
 		}

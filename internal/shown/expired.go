@@ -7,6 +7,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -14,8 +15,8 @@ import (
 const Unasked = "free, unless a transaction still has its row locked"
 
 // WhoLocks says whether an open transaction has the row of an expired lease: one that a process
-// fenced before it was stopped, for example.
-func WhoLocks(ctx context.Context, table lease.Store, key string) string {
+// fenced before it was stopped, for example. flags are those of Flags.
+func WhoLocks(ctx context.Context, table lease.Store, key, flags string) string {
 	in, can := adapter.As[lease.Evictor](table)
 	if !can {
 		return Unasked
@@ -29,11 +30,27 @@ func WhoLocks(ctx context.Context, table lease.Store, key string) string {
 	}
 	locked := "its row is still locked by " + by[0].String()
 	if by[0].Prepared == "" {
-		locked += fmt.Sprintf(" (a call of the same user that waits ends it after its EvictAfter; rowlock release %s "+
-			"--force --evict --reason TEXT ends it now)", Quote(keytext.Show(key)))
+		locked += fmt.Sprintf(" (a call of the same user that waits ends it after its EvictAfter; rowlock release%s %s "+
+			"--force --evict --reason TEXT ends it now)", flags, Quote(keytext.Show(key)))
 	}
 	return locked
 }
 
-// Quote is an argument as a shell reads it.
-func Quote(arg string) string { return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'" }
+// Quote is a key's text as an argument in a shell, and no flag: keytext reads \x2d as the dash.
+func Quote(text string) string {
+	if rest, ok := strings.CutPrefix(text, "-"); ok {
+		text = `\x2d` + rest
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// Flags name tables as those of a command do: " --prefix app_", or nothing.
+func Flags(n sqlstore.Names) (flags string) {
+	if n.Prefix != "" {
+		flags += " --prefix " + n.Prefix
+	}
+	if n.Schema != "" && !n.Found {
+		flags += " --schema " + n.Schema
+	}
+	return flags
+}

@@ -113,7 +113,7 @@ func (p *program) printPage(found []lease.Record, more bool, prefix string, all 
 	if err := p.printTable(found); err != nil || !more {
 		return err
 	}
-	command := "rowlock ls"
+	command := "rowlock ls" + p.settings.Flags()
 	if all {
 		command += " --all"
 	}

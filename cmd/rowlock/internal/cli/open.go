@@ -9,7 +9,6 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
-	"github.com/rowlockdb/rowlock/internal/keytext"
 )
 
 // connect returns the database, and what closes it.
@@ -82,18 +81,10 @@ func (p *program) client(ctx context.Context, change func(*rowlock.Config)) (
 func (p *program) cure(err error) error {
 	switch {
 	case errors.Is(err, rowlock.ErrNoSchema):
-		return &cured{err, "run `rowlock migrate up" + p.settings.Flags() + "`, or check --prefix, --schema " +
-			"and --dsn"}
+		return fmt.Errorf("%w: run `rowlock migrate up%s`, or check --prefix, --schema and --dsn", err,
+			p.settings.Flags())
 	case errors.Is(err, rowlock.ErrSchemaVersion):
-		return &cured{err, "see `rowlock migrate status`"}
+		return fmt.Errorf("%w: see `rowlock migrate status%s`", err, p.settings.Flags())
 	}
 	return err
 }
-
-type cured struct {
-	error
-	cure string
-}
-
-func (c *cured) Error() string { return keytext.Error(c.error) + ": " + c.cure }
-func (c *cured) Unwrap() error { return c.error }

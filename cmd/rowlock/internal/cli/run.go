@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/keytext"
@@ -84,7 +87,8 @@ func (f *runFlags) check(command []string) error {
 		return usage("run: --max-hold %s must be more than --grace %s", f.limit, f.grace)
 	}
 	if f.note == "" {
-		f.note = filepath.Base(command[0]) // and no arguments, which may have a password in them
+		// No arguments, which may have a password in them. A file may have a name that is no text.
+		f.note = strings.ToValidUTF8(filepath.Base(command[0]), "?")
 	}
 	if _, err := exec.LookPath(command[0]); err != nil && !errors.Is(err, exec.ErrDot) {
 		code := 127 // as a shell exits
@@ -97,6 +101,8 @@ func (f *runFlags) check(command []string) error {
 }
 
 func (p *program) runCommand(ctx context.Context, text string, command []string, f runFlags) error {
+	// Go ends a program whose standard error has lost its reader, as head: a key would stay locked.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	key, err := keytext.Read(text)
 	if err == nil {
 		err = f.check(command)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,10 +48,7 @@ func (r *runner) writeReport(end error) error {
 	if end != nil {
 		code = exitCode(end)
 	}
-	if r.outcome == "" {
-		r.outcome = "failed"
-	}
-	text, err := json.Marshal(report{r.outcome, keytext.Show(r.key), r.token, code})
+	text, err := json.Marshal(report{cmp.Or(r.outcome, "failed"), keytext.Show(r.key), r.token, code})
 	if err == nil {
 		err = os.WriteFile(r.flags.report, append(text, '\n'), 0o600)
 	}
@@ -91,9 +89,7 @@ func (r *runner) open(ctx context.Context) (*rowlock.Client, func(), error) {
 	t, client, end, err := r.program.client(ctx, func(cfg *rowlock.Config) {
 		cfg.TTL, cfg.Identity, cfg.Fair = r.flags.ttl, r.flags.identity, r.flags.fair
 	})
-	if err == nil {
-		r.target = t
-	}
+	r.target = t
 	return client, end, err
 }
 
@@ -173,11 +169,9 @@ func (r *runner) start(
 // environment is what the command gets of this process's: not the DSN, which has a password that
 // the command, its logs and its children would have too.
 func (r *runner) environment() []string {
-	all := os.Environ()
-	if r.flags.keepDSN {
-		return all
-	}
-	return slices.DeleteFunc(all, func(v string) bool { return strings.HasPrefix(v, "ROWLOCK_DSN=") })
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return !r.flags.keepDSN && strings.HasPrefix(v, "ROWLOCK_DSN=")
+	})
 }
 
 // follow tells the supervising process each new deadline, and returns when the command has ended:

@@ -54,7 +54,7 @@ func (p *program) showKey(ctx context.Context, text string) error {
 	}
 	expired := ""
 	if r := found[0]; !r.Held && !r.Owner.IsZero() {
-		expired = shown.WhoLocks(ctx, table, r.Key)
+		expired = shown.WhoLocks(ctx, table, r.Key, p.settings.Flags())
 	}
 	p.print(found[0], expired)
 	if len(waiters) == 0 {
@@ -89,7 +89,8 @@ func (p *program) print(r lease.Record, expired string) {
 	}
 	p.out.Line("token    %d", r.Token)
 	if r.Err != nil {
-		p.out.Line("repair   rowlock release %s --force --reason TEXT", shown.Quote(keytext.Show(r.Key)))
+		p.out.Line("repair   rowlock release%s %s --force --reason TEXT", p.settings.Flags(),
+			shown.Quote(keytext.Show(r.Key)))
 		return
 	}
 	p.out.Line("granted  %s ago", listing.Span(r.Age))

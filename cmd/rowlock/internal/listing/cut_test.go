@@ -36,6 +36,14 @@ func TestKeysThatDifferInTheirEndDifferInANarrowTable(t *testing.T) {
 	}
 }
 
+// A process that waits may hold a thousand keys, and one line has them all.
+func TestALongTextIsCutAtOnce(t *testing.T) {
+	text := strings.Repeat("shop/orders/鍵 ", 20_000)
+	if got := cut(text, 30); !strings.HasPrefix(got, "shop/orders/") || !strings.HasSuffix(got, "ders/鍵 ") || ansi.StringWidth(got) > 30 {
+		t.Errorf("cut to %q", got)
+	}
+}
+
 func FuzzACutTextIsAsWideAsItMayBe(f *testing.F) {
 	f.Add("shop/orders/1042", 12)
 	f.Add("鍵/注文/千四十二", 7)

@@ -239,7 +239,7 @@ func cut(text string, width int) string {
 		return text
 	}
 	head, tail := ansi.Truncate(text, (width-1)/2, ""), text
-	for from := 1; ansi.StringWidth(head+tail) > width; from++ {
+	for from := max(1, ansi.StringWidth(text)-width); ansi.StringWidth(head+tail) > width; from++ {
 		tail = ansi.TruncateLeft(text, from, "…")
 	}
 	return head + tail

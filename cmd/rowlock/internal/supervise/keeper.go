@@ -36,15 +36,9 @@ var ErrWarden = errors.New("rowlock: run: the supervising process has ended: the
 // called. SIGTERM is sent grace before.
 func Start(command, env []string, until time.Time, grace time.Duration) (*Command, error) {
 	program, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("rowlock: run: %w", err)
-	}
-	orders, give, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("rowlock: run: %w", err)
-	}
-	words, say, err := os.Pipe()
-	if err != nil {
+	orders, give, first := os.Pipe()
+	words, say, second := os.Pipe()
+	if err := errors.Join(err, first, second); err != nil {
 		return nil, fmt.Errorf("rowlock: run: %w", err)
 	}
 	c := &Command{orders: give, asks: make(chan struct{}, 1), ended: make(chan struct{}), until: until}

@@ -20,6 +20,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/internal/keytext"
+	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -34,14 +35,8 @@ type Settings struct {
 }
 
 // Flags name the tables as the flags of a command do: " --prefix app_", or nothing.
-func (s Settings) Flags() (flags string) {
-	if s.Prefix != "" {
-		flags += " --prefix " + s.Prefix
-	}
-	if s.Schema != "" {
-		flags += " --schema " + s.Schema
-	}
-	return flags
+func (s Settings) Flags() string {
+	return shown.Flags(sqlstore.Names{Prefix: s.Prefix, Schema: s.Schema})
 }
 
 // Target is a database.
@@ -146,7 +141,7 @@ func (t *Target) openFile(ctx context.Context, path string) (*Target, error) {
 	t.Name = "sqlite:" + path
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && path != "" {
 		return nil, fmt.Errorf("%w: the file %s is missing: correct the path, or create it with "+
-			"`rowlock migrate up --create`", lease.ErrConfig, path)
+			"`rowlock migrate up --create%s`", lease.ErrConfig, path, t.Settings.Flags())
 	}
 	db, err := sqlite.Open(path)
 	if err != nil {
@@ -192,8 +187,7 @@ func (s Settings) Create() error {
 }
 
 func (t *Target) dial(ctx context.Context, u *url.URL) error {
-	err := t.prepare(u)
-	if err != nil {
+	if err := t.prepare(u); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

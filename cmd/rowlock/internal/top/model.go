@@ -90,6 +90,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case loaded:
 		m.take(msg)
 		return m, tea.Tick(m.every, func(time.Time) tea.Msg { return due{} })
+	case tea.PasteMsg:
+		if m.typing {
+			m.typed += listing.Plain(strings.TrimSpace(msg.Content))
+		}
 	case tea.KeyPressMsg:
 		if m.typing {
 			m.edit(msg)
@@ -225,7 +229,10 @@ func (m *model) state() string {
 	return faint.Render(m.at.Format(time.TimeOnly))
 }
 
-func (a *answers) why() string { return strings.TrimPrefix(keytext.Error(a.gone), "rowlock: ") }
+// why may have what a program has stored.
+func (a *answers) why() string {
+	return listing.Plain(strings.TrimPrefix(keytext.Error(a.gone), "rowlock: "))
+}
 
 func (m *model) footer() string {
 	if m.typing {
