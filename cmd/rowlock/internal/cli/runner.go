@@ -148,16 +148,13 @@ func interrupted(ctx context.Context) int {
 }
 
 // start starts the command with the lock in its environment.
-func (r *runner) start(
-	ctx context.Context, client *rowlock.Client, lock *rowlock.Lock,
-) (*supervise.Command, error) {
+func (r *runner) start(ctx context.Context, client *rowlock.Client, lock *rowlock.Lock) (*supervise.Command, error) {
 	found, err := client.Inspect(ctx, lease.Filter{Keys: []string{r.key}})
 	if err != nil {
 		return nil, err
 	}
 	if len(found) != 1 || found[0].Token != lock.Token() || found[0].Owner.IsZero() {
-		return nil, fmt.Errorf("%w: %s, before the command was started",
-			lease.ErrLost, keytext.Show(r.key))
+		return nil, fmt.Errorf("%w: %s, before the command was started", lease.ErrLost, keytext.Show(r.key))
 	}
 	env := append(r.environment(), "ROWLOCK_KEY="+keytext.Show(r.key),
 		"ROWLOCK_TOKEN="+lock.Token().String(), "ROWLOCK_OWNER="+found[0].Owner.String(),
