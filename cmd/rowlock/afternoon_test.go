@@ -114,8 +114,9 @@ func (s *stage) tool(name string) string {
 
 func (s *stage) compares(one saying, text string) {
 	s.Helper()
+	fill := strings.NewReplacer("{process}", s.process, "{prefix}", s.bed.Dialect.Names().Prefix)
 	for i, list := range []string{one.has, one.lacks} {
-		for want := range strings.SplitSeq(strings.ReplaceAll(list, "{process}", s.process), "|") {
+		for want := range strings.SplitSeq(fill.Replace(list), "|") {
 			if want != "" && strings.Contains(text, want) != (i == 0) {
 				s.Errorf("%s: %q is said: %t, want %t:\n%s", one.tool, want, i == 1, i == 0, text)
 			}

@@ -3,9 +3,9 @@ package main
 // locked is said of an expired key whose row a session has locked.
 var locked = []saying{
 	{"ls --all", "(expired)", "(free)", ""},
-	{"show k", "its row is still locked by session |(client |release 'k' --force --evict", "held|free", servers},
+	{"show k", "its row is still locked by session |(client |release --prefix {prefix} 'k' --force --evict", "held|free", servers},
 	{"show k", "free, unless a transaction still has its row locked", "held|next caller", "sqlite"},
-	{"console key?k=k", "its row is still locked by session |(client |release &#39;k&#39; --force --evict", "<dd>held|free", servers},
+	{"console key?k=k", "its row is still locked by session |(client |release --prefix {prefix} &#39;k&#39; --force --evict", "<dd>held|free", servers},
 	{"console key?k=k", "free, unless a transaction still has its row locked", "<dd>held|next caller", "sqlite"},
 }
 
