@@ -2,10 +2,12 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"regexp"
@@ -242,29 +244,22 @@ func mysqlConfig(u *url.URL) (*mysql.Config, error) {
 				lease.ErrConfig, name)
 		}
 	}
-	cfg := mysql.NewConfig()
-	cfg.Net, cfg.Addr = "tcp", u.Host
-	switch {
-	case query.Has("socket"):
-		cfg.Net, cfg.Addr = "unix", query.Get("socket")
+	network, address := "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "3306"))
+	where := "tcp(" + address + ")" // by which the driver names the server of a certificate
+	if query.Has("socket") {
+		network, address, where = "unix", query.Get("socket"), ""
 		query.Del("socket")
-	case u.Port() == "":
-		cfg.Addr = u.Host + ":3306"
 	}
-	cfg.User = u.User.Username()
-	cfg.Passwd, _ = u.User.Password()
-	cfg.DBName = strings.TrimPrefix(u.Path, "/")
-	dsn := cfg.FormatDSN()
-	mark := "?"
-	if strings.Contains(dsn, "?") {
-		mark = "&"
-	}
-	whole, err := mysql.ParseDSN(dsn + mark + query.Encode())
+	cfg, err := mysql.ParseDSN(where + "/?" + query.Encode())
 	if err != nil {
 		return nil, fmt.Errorf("%w: --dsn: %s", lease.ErrConfig, withoutDSN(err, u.String()))
 	}
-	whole.Logger = &mysql.NopLogger{} // a dead connection is an error too, and once is enough
-	return whole, nil
+	// What a DSN of the driver cannot say: a user with a colon, a socket with an @.
+	cfg.Net, cfg.Addr, cfg.DBName = network, address, strings.TrimPrefix(u.Path, "/")
+	cfg.User = u.User.Username()
+	cfg.Passwd, _ = u.User.Password()
+	cfg.Logger = &mysql.NopLogger{} // a dead connection is an error too, and once is enough
+	return cfg, nil
 }
 
 // UnreachableError says that a database does not answer.
