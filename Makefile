@@ -36,8 +36,8 @@ race         := -race $(patsubst %,-gcflags=%=-race=false,$(unwatched))
 export GORACE ?= atexit_sleep_ms=10
 # A test's heap is small: to collect it a quarter as often takes 7 % off the processor's time.
 test: export GOGC ?= 400
-# Tests on servers wait for most of their time, so that two cores run four of them.
-at_once      := -p 4 -parallel 4
+# Tests on servers wait for most of their time, so that two cores run more than two of them.
+at_once      := -p 3 -parallel 4
 # The last packages of the last modules take minutes, and begin first: nothing runs beside what is last.
 first        := ./cmd/rowlock ./paxosbridge/etcd
 comma        := ,

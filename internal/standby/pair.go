@@ -133,10 +133,7 @@ func (p *Pair) FailOver(tb testing.TB) (source string) {
 	p.primary.kill(tb)
 	p.standby.kill(tb)
 	p.standby.start(tb)
-	db := p.standby.open(tb)
-	if _, err := db.ExecContext(tb.Context(), `SELECT pg_promote(true, 60)`); err != nil {
-		tb.Fatal(err)
-	}
+	p.standby.promote(tb)
 	return p.standby.dsn()
 }
 
@@ -145,9 +142,7 @@ func (p *Pair) FailOver(tb testing.TB) (source string) {
 func (p *Pair) Promote(tb testing.TB) {
 	tb.Helper()
 	p.primary.kill(tb)
-	if _, err := p.standby.open(tb).ExecContext(tb.Context(), `SELECT pg_promote(true, 60)`); err != nil {
-		tb.Fatal(err)
-	}
+	p.standby.promote(tb)
 }
 
 // Archive gives the promoted standby a synchronous standby of its own, by the name of

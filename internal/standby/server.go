@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // server is a PostgreSQL of the test's own.
@@ -91,6 +92,26 @@ func (s *server) again(tb testing.TB, settings ...string) {
 			return s.answers(tb.Context(), db)
 		}
 	})
+}
+
+// promote returns when the server takes writes. pg_promote can wait for that itself, but what the
+// server replays meanwhile may conflict with its snapshot, and cancel it.
+func (s *server) promote(tb testing.TB) {
+	tb.Helper()
+	db := s.open(tb)
+	if _, err := db.ExecContext(tb.Context(), `SELECT pg_promote(false)`); err != nil {
+		tb.Fatal(err)
+	}
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		standby := true
+		err := db.QueryRowContext(tb.Context(), `SELECT pg_is_in_recovery()`).Scan(&standby)
+		if err == nil && !standby {
+			return
+		}
+		if time.Since(began) > time.Minute {
+			tb.Fatalf("a standby is not promoted (%v)", err)
+		}
+	}
 }
 
 func (s *server) open(tb testing.TB) *sql.DB {
