@@ -70,7 +70,11 @@ func (s *server) ask(ctx context.Context, verb, name string, kind conn.Kind, f t
 			return false, nil
 		}
 		class := sqlstore.Judge(s.d, err).Class
-		uncertain = uncertain || final && errors.Is(err, conn.ErrOrphaned) || !final && class == sqlstore.Unknown
+		if final {
+			uncertain = uncertain || errors.Is(err, conn.ErrOrphaned)
+		} else {
+			uncertain = uncertain || class == sqlstore.Unknown
+		}
 		if final || !class.Retry() || time.Now().After(until) || !retry.Sleep(ctx, pauses.NextBackOff()) {
 			err = s.explain(verb, name, err)
 			if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {

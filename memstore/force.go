@@ -45,8 +45,8 @@ func (s *Store) forceLocked(now time.Time, row *row, r lease.ForceRequest) lease
 		Note: row.holder(now).Note, Raised: min(row.token+1, lease.MaxToken-1), At: now,
 	}
 	row.owner, row.note, row.expires, row.members, row.token = lease.Owner{}, "", now, nil, f.Raised
-	s.forced = append(s.forced, f)
-	slices.SortStableFunc(s.forced, inTurn)
+	at, _ := slices.BinarySearchFunc(s.forced, f, inTurn) // last, unless the clock stands
+	s.forced = slices.Insert(s.forced, at, f)
 	return f
 }
 

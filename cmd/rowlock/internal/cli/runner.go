@@ -148,7 +148,9 @@ func interrupted(ctx context.Context) int {
 }
 
 // start starts the command with the lock in its environment.
-func (r *runner) start(ctx context.Context, client *rowlock.Client, lock *rowlock.Lock) (*supervise.Command, error) {
+func (r *runner) start(
+	ctx context.Context, client *rowlock.Client, lock *rowlock.Lock,
+) (*supervise.Command, error) {
 	found, err := client.Inspect(ctx, lease.Filter{Keys: []string{r.key}})
 	if err != nil {
 		return nil, err
