@@ -120,7 +120,6 @@ func TestALockAfterALossHasOneThreadThatRenews(t *testing.T) {
 			tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.(*program).cmd.Process.Pid))
 			return len(tasks)
 		}
-		before := threads()
 		s.Exec(s.Env.DB, `UPDATE {rowlock} SET owner = NULL WHERE {key} = ?`, []byte("k"))
 		s.Eventually("the loss", func() bool {
 			p.Send("state")
@@ -130,9 +129,8 @@ func TestALockAfterALossHasOneThreadThatRenews(t *testing.T) {
 		if second := token(s, p); second != first+1 {
 			s.Errorf("token %d after %d", second, first)
 		}
-		if after := threads(); after != before {
-			s.Errorf("%d threads after the second lock, %d after the first", after, before)
-		}
+		// Python's join comes back before the kernel has taken the thread away.
+		s.Eventually("the first lock's thread is gone", func() bool { return threads() <= 2 })
 		ask(s, p, "unlock", "free")
 	})
 }
