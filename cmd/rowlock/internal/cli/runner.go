@@ -63,7 +63,7 @@ func (r *runner) run(ctx context.Context) error {
 	defer end()
 	lock, err := r.lock(ctx, client)
 	if err != nil {
-		return r.notLocked(ctx, err)
+		return r.notRun(ctx, err)
 	}
 	r.token = lock.Token()
 	// To the end: no signal may end this process before the key is free and the report written.
@@ -72,7 +72,7 @@ func (r *runner) run(ctx context.Context) error {
 	command, err := r.start(ctx, client, lock)
 	if err != nil {
 		_ = lock.UnlockNow(context.WithoutCancel(ctx)) // its error says nothing more to the user than err
-		return runError(err)
+		return r.notRun(ctx, err)
 	}
 	cause := r.follow(signals, command, lock)
 	result, err := command.Result()
@@ -123,11 +123,11 @@ func (r *runner) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.program.stderr, "rowlock: "+format+"\n", args...)
 }
 
-// notLocked is the end of a run that was not granted the key.
-func (r *runner) notLocked(ctx context.Context, err error) error {
+// notRun is the end of a run whose command was not started: mostly because the key was not granted.
+func (r *runner) notRun(ctx context.Context, err error) error {
 	switch held := errors.Is(err, lease.ErrHeld); {
 	case ctx.Err() != nil: // by a signal
-		return &exitError{interrupted(ctx), errors.New("interrupted while waiting: nothing was run")}
+		return &exitError{interrupted(ctx), errors.New("interrupted before the command began: nothing was run")}
 	case held && r.flags.skip:
 		r.outcome = "skipped"
 		r.say("skipped: %s", strings.TrimPrefix(keytext.Error(err), "rowlock: "))
