@@ -88,13 +88,20 @@ func TestEachTickIsRunOnceAndACrashIsPickedUp(t *testing.T) {
 			w := startWorkers(t, program.Fresh(t, k), "a", "b", "c", "d")
 			runs, done := make(map[int64][]string), make(map[int64]string)
 			var victim int64
-			for len(done) < 5 {
+			// A worker that was killed too late has done its tick, and may not have said so: then
+			// another is killed, in a later tick.
+			late := func(at int64, by string) {
+				if at == victim && by == runs[at][0] {
+					victim, done[at] = 0, by
+				}
+			}
+			for len(done) < 5 || done[victim] == "" {
 				e := w.next()
 				at := e.Tick.Unix()
 				switch e.What {
 				case "runs":
 					runs[at] = append(runs[at], e.Worker)
-					if len(runs) == 3 && victim == 0 {
+					if len(runs) >= 3 && victim == 0 {
 						victim = at
 						_ = w.by[e.Worker].Process.Kill()
 					}
@@ -103,10 +110,12 @@ func TestEachTickIsRunOnceAndACrashIsPickedUp(t *testing.T) {
 						t.Errorf("%v was done by %s and by %s", e.Tick, by, e.Worker)
 					}
 					done[at] = e.Worker
+					late(at, e.Worker)
 				case "skipped":
 					if done[at] != "" && done[at] != e.By {
 						t.Errorf("%v was done by %s, and %s was told %s", e.Tick, done[at], e.Worker, e.By)
 					}
+					late(at, e.By)
 				}
 			}
 			for at, by := range runs {
@@ -179,8 +188,16 @@ func TestTheProgramShowsIt(t *testing.T) {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			db := program.Fresh(t, k)
-			p := program.New(t, binary, "-db", db, "-ticks", "4", "-schedule", "* * * * * *", "-takes", "100ms")
-			out, err := p.Output()
+			show := func() (*program.Run, []byte, error) {
+				p := program.New(t, binary, "-db", db, "-ticks", "4", "-schedule", "* * * * * *", "-takes", "100ms")
+				out, err := p.Output()
+				return p, out, err
+			}
+			p, out, err := show()
+			// A machine with other work may kill the worker when it is done, and leave nothing to pick up.
+			for try := 1; try < 5 && err == nil && !strings.Contains(string(out), "picks up what"); try++ {
+				p, out, err = show()
+			}
 			for _, want := range []string{"is killed (SIGKILL) in the middle", "picks up what", "✓ 4 ticks, each done once."} {
 				if err != nil || !strings.Contains(string(out), want) {
 					t.Errorf("%v; the output lacks %q:\n%s\n%s", err, want, out, p.Stderr.String())
