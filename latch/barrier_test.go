@@ -179,7 +179,9 @@ func (r *rig) beats(tb testing.TB, party string, n int) {
 
 func TestACallOfEnterThatEndsLeavesTheHeartbeatToAnother(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		b := barrier(t, r.open(t, r.Pool(t), latch.Config{Sweep: -1, Connections: 1, Alive: time.Second}), 2)
+		// A party of a process that gets no turn for as long is dead.
+		const alive = 3 * time.Second
+		b := barrier(t, r.open(t, r.Pool(t), latch.Config{Sweep: -1, Connections: 1, Alive: alive}), 2)
 		gone, cancel := context.WithCancel(t.Context())
 		cancelled, told := make(chan error, 1), make(chan error, 2)
 		go func() { cancelled <- b.Enter(gone, "twice") }()

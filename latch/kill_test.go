@@ -71,7 +71,7 @@ func TestChildAtWork(t *testing.T) {
 	db, err := sql.Open(kind.Driver, what[2])
 	ok(t, err)
 	env := &testdb.Env{Kind: kind, DB: db, Dialect: kind.New(dialect.Prefix(what[1])), Source: what[2]}
-	s := (&rig{env}).open(t, db, latch.Config{Sweep: -1, Connections: 1, Alive: time.Second})
+	s := (&rig{env}).open(t, db, latch.Config{Sweep: -1, Connections: 1, Alive: 3 * time.Second})
 	jobs[what[3]](t, s, db)
 	select {}
 }

@@ -15,9 +15,10 @@ import (
 func TestTheRowOfAnIdleLockIsFreeAfterUnlock(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
 		c, next := s.Client(servertest.WithTTL(time.Hour)), s.Client()
-		l := s.Take(c, "k", rowlock.MaxIdle(200*time.Millisecond))
-		for range 10 {
-			s.Elapse(50 * time.Millisecond)
+		// A shorter one has passed between two calls of a process that gets no turn.
+		l := s.Take(c, "k", rowlock.MaxIdle(3*time.Second))
+		for range 5 {
+			s.Elapse(700 * time.Millisecond)
 			s.OK(l.Progress())
 		}
 		<-l.Context().Done()

@@ -17,7 +17,7 @@ import (
 func TestClientsBehindPgBouncerExcludeEachOther(t *testing.T) {
 	testdb.PgBouncer.DSN(t) // skips, before there are tables
 	servertest.On(t, "postgres", func(direct *servertest.Scene) {
-		const rounds, ttl = 10, 2 * time.Second // no lock is lost on a busy machine
+		const rounds, ttl = 10, 4 * time.Second // no lock is lost on a busy machine
 		table := direct.Ledger()
 		direct.Exec(direct.Env.DB, `INSERT INTO `+table+` VALUES (?, 0)`, 2)
 		s := &servertest.Scene{
@@ -40,7 +40,7 @@ func TestClientsBehindPgBouncerExcludeEachOther(t *testing.T) {
 			s.Errorf("%d of %d writes are there", n, 4*rounds)
 		}
 		kept := s.Take(clients[0], "kept")
-		time.Sleep(3 * ttl)
+		time.Sleep(2 * ttl)
 		s.WantHeld(clients[1], "kept")
 		s.OK(kept.Context().Err())
 		s.OK(kept.Unlock(s.Context()))

@@ -59,15 +59,17 @@ func TestAHerdThatWaitsForAnyKeyIsServedOneByOne(t *testing.T) {
 			})
 		}
 		s.Within(servertest.Patience, "all to wait", standing.Wait)
-		before := statements(clients)
+		before, began := statements(clients), time.Now()
 		for _, l := range held {
 			s.OK(l.Unlock(s.Context()))
 		}
-		s.Within(servertest.Patience, "all to be served", all.Wait)
+		s.Within(3*servertest.Patience, "all to be served", all.Wait)
 		each, most := float64(statements(clients)-before)/(waiters+keys), 6.0
 		if m.Fair {
 			most = 40 // the tickets of the other keys are taken back, and the positions polled
 		}
+		// Each process polls some five times a second, for as long as a machine with other work takes.
+		most += 5 * time.Since(began).Seconds() * float64(len(clients)) / (waiters + keys)
 		s.Logf("%.1f statements a release", each)
 		if each > most {
 			s.Errorf("%.1f statements a release, want at most %.0f", each, most)
@@ -89,7 +91,8 @@ func statements(clients []*rowlock.Client) (n int64) {
 
 // The holder of all keys is killed: as many waiters have a key each when the leases end.
 func TestWaitersForAnyKeyOfAKilledHolderGetOneEach(t *testing.T) {
-	const ttl, poll, keys = 1200 * time.Millisecond, 50 * time.Millisecond, 4
+	// A shorter lease is lost by a process that gets no turn, before it is killed.
+	const ttl, poll, keys = 3 * time.Second, 50 * time.Millisecond, 4
 	servertest.EachMode(t, func(s *servertest.Scene, m servertest.Mode) {
 		holder, pulse := s.ChildIn(m, "hold", "none", ttl), s.Pulse()
 		clients := []*rowlock.Client{

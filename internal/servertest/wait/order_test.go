@@ -195,7 +195,7 @@ func queueLength(s *servertest.Scene, m servertest.Mode) int {
 // has ended, all its tickets are dead. So at most one of them is granted the key, and the living
 // keep their order.
 func TestTheWaitersOfAKilledProcessAreOneHoleInTheQueue(t *testing.T) {
-	const n, before, dead, ttl = 48, 10, 1, 3 * time.Second
+	const n, before, dead, ttl = 48, 10, 1, 6 * time.Second
 	eachFair(t, func(s *servertest.Scene, m servertest.Mode) {
 		l := s.Take(s.Client(m.Set), "queue")
 		q := enqueue(s, m, n, ttl, 5)

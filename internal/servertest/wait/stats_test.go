@@ -78,7 +78,7 @@ func TestStatsShowThatCallsShareABatch(t *testing.T) {
 
 func TestStatsCountRenewalsOnAServer(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
-		c := s.Client(servertest.WithTTL(2 * time.Second))
+		c := s.Client(servertest.WithTTL(6 * time.Second))
 		// In one call, so that they are due together, however slow the machine is.
 		keys := make([]string, 10)
 		for n := range keys {
