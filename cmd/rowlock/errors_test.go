@@ -260,7 +260,7 @@ func TestWhatCannotBePrintedIsAnError(t *testing.T) {
 		{"help", "ls"},
 		{"completion", "bash"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		cmd := b.command(args...)
 		ended := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })

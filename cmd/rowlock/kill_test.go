@@ -85,17 +85,22 @@ func (v *victim) lease() (left time.Duration, owned bool) {
 }
 
 // diesInTime fails the test unless the command ends while no other owner can have the key. How the
-// lease stands is asked after the command was seen dead.
+// lease stands is asked before each look at the command: asked afterwards, the lease of a command
+// that died in time may have ended meanwhile.
 func (v *victim) diesInTime(after string) {
 	v.b.Helper()
 	began := time.Now()
-	eventually(v.b.T, "the command to end", func() bool { return !isAlive(v.child) })
-	took := time.Since(began)
-	left, owned := v.lease()
-	if owned && left <= 0 {
-		v.b.Errorf("%s: the command died %s after it, and %s after the lease", after, took, -left)
-	}
-	v.b.Logf("%s: dead after %s, with %s of the lease left", after, took, left)
+	var left time.Duration
+	eventually(v.b.T, "the command to end", func() bool {
+		var owned bool
+		left, owned = v.lease()
+		alive := isAlive(v.child)
+		if alive && owned && left <= 0 {
+			v.b.Fatalf("%s: the command lives %s after it, and %s after the lease", after, time.Since(began), -left)
+		}
+		return !alive
+	})
+	v.b.Logf("%s: dead after %s, with %s of the lease left", after, time.Since(began), left)
 }
 
 // ways are the ways to end or stop a process of a run.

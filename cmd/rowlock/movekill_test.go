@@ -47,8 +47,8 @@ func (l *late) Write(p []byte) (int, error) {
 // The command is killed when the key has left the table, and before it is open in the cluster.
 func TestAKillBetweenTheStepsLeavesAMoveThatTheApplicationCompletes(t *testing.T) {
 	a := newBed(t, testdb.Kinds[1].Open(t)).app()
-	slow := a.slowly(30 * time.Millisecond)
 	for n := 0; n < 10 && a.completed.Load() == 0; n++ { // a busy machine kills late
+		slow := a.slowly(min(30*time.Millisecond<<n, time.Second))
 		key := "k" + itoa(n)
 		var last lease.Token
 		a.done(a.lock(key, &last).Unlock(t.Context()))

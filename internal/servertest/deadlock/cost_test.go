@@ -49,6 +49,7 @@ func TestAShortWaitWritesNothing(t *testing.T) {
 func shortWaits(s *servertest.Scene, m servertest.Mode) bool {
 	other := s.Client()
 	c, w := client(s, m)
+	pulse := s.Pulse()
 	mine, longest := s.Take(c, "held "+m.String()), time.Duration(0)
 	for range 2 {
 		l := s.Take(other, "k "+m.String())
@@ -65,7 +66,7 @@ func shortWaits(s *servertest.Scene, m servertest.Mode) bool {
 	}
 	s.OK(mine.Unlock(s.Context()))
 	if longest > 900*time.Millisecond {
-		s.Eventually("the rows of a long wait to go", func() bool { return records(s) == 0 })
+		awaitErased(s, pulse)
 		return false
 	}
 	if n := records(s); n != 0 {

@@ -61,6 +61,6 @@ func TestACycleOfProcessesEndsWithTheCallThatBeganLast(t *testing.T) {
 			}
 			r.dissolve(r.victim)
 		}
-		s.Eventually("the records to be gone", func() bool { return records(s) == 0 })
+		awaitErased(s, rings[0].crowd.pulse)
 	})
 }

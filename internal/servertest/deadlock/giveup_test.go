@@ -20,7 +20,7 @@ import (
 func TestACallThatHasGivenUpEndsNoOther(t *testing.T) {
 	rounds := servertest.FromEnvironment("ROWLOCK_DEADLOCK_ROUNDS", 4)
 	eachMode(t, func(s *servertest.Scene, m servertest.Mode) {
-		p, n := &pairs{s: s}, 25
+		p, n, pulse := &pairs{s: s}, 25, s.Pulse()
 		if s.Is("sqlite") {
 			n = 8 // all writes are one after the other
 		}
@@ -36,7 +36,7 @@ func TestACallThatHasGivenUpEndsNoOther(t *testing.T) {
 		}
 		all.Wait()
 		s.Logf("%d of %d calls were ended, %d went on", p.ended.Load(), n*rounds, p.granted.Load())
-		s.Eventually("the records to be gone", func() bool { return records(s) == 0 })
+		awaitErased(s, pulse)
 	})
 }
 
