@@ -226,7 +226,7 @@ func TestABlockedMigrationNamesTheSession(t *testing.T) {
 			db := s.open(t)
 			migrate(t, s, db)
 			end := reading(t, db)
-			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 			defer cancel()
 			err := schema.Down(ctx, db, s.dialect())
 			if !errors.Is(err, lease.ErrBusy) || !strings.Contains(err.Error(), "by session ") {

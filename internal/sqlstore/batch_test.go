@@ -191,41 +191,56 @@ func (b bench) fence(tx *sql.Tx, l lease.Lease) {
 // A fence may last as long as its transaction; the others of the batch do not wait for it.
 func TestABatchPassesByALockedRow(t *testing.T) {
 	each(t, func(b bench) {
-		s := b.session()
-		b.row("a", us, alive, 7, 0)
-		b.row("b", them, expired, 7, 0)
-		b.row("c", us, alive, 7, 0)
-		b.row("d", lease.Owner{}, expired, 7, 0)
-		tx, err := b.DB.BeginTx(b.Context(), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer func() { _ = tx.Rollback() }()
-		for _, l := range []lease.Lease{{Key: "a", Owner: us}, {Key: "b", Owner: them}} {
-			b.fence(tx, l)
-		}
-		ctx, cancel := context.WithTimeout(b.Context(), 10*time.Second)
-		defer cancel()
-		began := time.Now()
-		out, err := b.Dialect.Apply(ctx, s, []sqlstore.Change{release("a", us, 7), acquire("b", us), release("c", us, 7), acquire("d", us)}, false)
-		if took := time.Since(began); took > 900*time.Millisecond {
-			b.Errorf("it waited: %v", took)
-		}
-		if b.Kind.Name == "sqlite" { // a file has one lock
-			if v := sqlstore.Judge(b.Dialect, err); v.Class != sqlstore.Conflict {
-				b.Errorf("%v is %s", err, v.Class)
+		// What waits for the row does so each time, and a machine that has other work is not late each time.
+		for tries := 5; ; tries-- {
+			took := b.passesBy()
+			if took <= 900*time.Millisecond || b.Failed() {
+				return
 			}
-			return
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
-		for i, want := range []sqlstore.Outcome{sqlstore.Alone, sqlstore.Alone, sqlstore.Done, sqlstore.Done} {
-			if out[i].Outcome != want {
-				b.Errorf("%d: %+v, want outcome %d", i, out[i], want)
+			if tries == 1 {
+				b.Fatalf("it waited: %v", took)
 			}
+			b.Exec(b, `DELETE FROM {rowlock}`)
 		}
 	})
+}
+
+// passesBy sends a batch beside a transaction that has locked rows of it, and returns how long it took.
+func (b bench) passesBy() (took time.Duration) {
+	b.Helper()
+	s := b.session()
+	b.row("a", us, alive, 7, 0)
+	b.row("b", them, expired, 7, 0)
+	b.row("c", us, alive, 7, 0)
+	b.row("d", lease.Owner{}, expired, 7, 0)
+	tx, err := b.DB.BeginTx(b.Context(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for _, l := range []lease.Lease{{Key: "a", Owner: us}, {Key: "b", Owner: them}} {
+		b.fence(tx, l)
+	}
+	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Second)
+	defer cancel()
+	began := time.Now()
+	out, err := b.Dialect.Apply(ctx, s, []sqlstore.Change{release("a", us, 7), acquire("b", us), release("c", us, 7), acquire("d", us)}, false)
+	took = time.Since(began)
+	if b.Kind.Name == "sqlite" { // a file has one lock
+		if v := sqlstore.Judge(b.Dialect, err); v.Class != sqlstore.Conflict {
+			b.Errorf("%v is %s", err, v.Class)
+		}
+		return took
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i, want := range []sqlstore.Outcome{sqlstore.Alone, sqlstore.Alone, sqlstore.Done, sqlstore.Done} {
+		if out[i].Outcome != want {
+			b.Errorf("%d: %+v, want outcome %d", i, out[i], want)
+		}
+	}
+	return took
 }
 
 // ledger sees that a key has one owner at a time, and each grant the next token.

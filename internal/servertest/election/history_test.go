@@ -37,7 +37,7 @@ func TestRandomHistoriesHaveOneLeaderAtATime(t *testing.T) {
 		}
 		began := time.Now()
 		for time.Since(began) < time.Duration(seconds)*time.Second ||
-			h.showsLittle() && time.Since(began) < time.Minute {
+			h.showsLittle() && time.Since(began) < 3*time.Minute {
 			i := random.IntN(len(all))
 			if led := h.present(); led != nil && random.IntN(3) > 0 {
 				i = max(0, slices.Index(all, led)) // mostly the leader

@@ -26,7 +26,7 @@ func TestForcedReleasesUnderLoadNeverLetADeposedHolderWrite(t *testing.T) {
 		s.Cleanup(func() { _, _ = s.Env.DB.Exec(`DROP TABLE ` + table) })
 		s.Exec(s.Env.DB, `INSERT INTO `+table+` VALUES (0, 0)`)
 
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer cancel()
 		var acknowledged, unknown, deposed, forced atomic.Int64
 		enough := func() bool {

@@ -84,7 +84,7 @@ func (c *crew) run(d time.Duration) {
 		all = append(all, c.join())
 	}
 	for began := time.Now(); time.Since(began) < d ||
-		c.showsLittle() && time.Since(began) < time.Minute; {
+		c.showsLittle() && time.Since(began) < 3*time.Minute; {
 		c.s.Elapse(time.Duration(rand.IntN(400)) * time.Millisecond)
 		switch i := rand.IntN(len(all)); rand.IntN(2) {
 		case 0:
