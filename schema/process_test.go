@@ -59,7 +59,8 @@ func begun(t *testing.T, what string, s server, driver, dsn string) *os.Process 
 
 func TestAKilledMigratorBlocksNoOther(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
-		servertest.AtOnce(t, 9*time.Second, "a migration", func() time.Duration { // the server's limit is 10 s
+		const limit = 9 * time.Second // the server's is 10 s
+		servertest.AtOnce(t, limit, "a migration", func() time.Duration {
 			driver, dsn := s.fresh(t, s)
 			other, db := begun(t, "idle", s, driver, dsn), open(t, driver, dsn)
 			began := time.Now()

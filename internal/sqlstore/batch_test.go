@@ -191,7 +191,8 @@ func (b bench) fence(tx *sql.Tx, l lease.Lease) {
 // A fence may last as long as its transaction; the others of the batch do not wait for it.
 func TestABatchPassesByALockedRow(t *testing.T) {
 	each(t, func(b bench) {
-		// What waits for the row does so each time, and a machine that has other work is not late each time.
+		// What waits for the row does so each time. A machine that has other work is not late each
+		// time.
 		for tries := 5; ; tries-- {
 			took := b.passesBy()
 			if took <= 900*time.Millisecond || b.Failed() {
@@ -205,7 +206,8 @@ func TestABatchPassesByALockedRow(t *testing.T) {
 	})
 }
 
-// passesBy sends a batch beside a transaction that has locked rows of it, and returns how long it took.
+// passesBy sends a batch beside a transaction that has locked rows of it, and returns how long it
+// took.
 func (b bench) passesBy() (took time.Duration) {
 	b.Helper()
 	s := b.session()

@@ -29,9 +29,9 @@ func TestAReleaseInAnotherProcessWakesAWaiterInMilliseconds(t *testing.T) {
 	}
 }
 
-// wake returns how long after its release a slot is granted to a waiter in another process. It begins
-// to count when the test has heard of the release, which is late on a machine that has other work, as
-// the waiter's hint is.
+// wake returns how long after its release a slot is granted to a waiter in another process. It
+// begins to count when the test has heard of the release, which is as late as the waiter's hint on
+// a machine that has other work.
 func wake(s *servertest.Scene, m servertest.Mode) time.Duration {
 	child := s.ChildIn(m, "hold", "none", time.Minute)
 	defer child.Kill()
