@@ -5,8 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/doctor"
 	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/standby"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/schema"
 )
 
 // roleSetting is a setting of a role that a check reports, and with which it does not.
@@ -145,21 +150,33 @@ func TestPragmasOfAPoolAreFound(t *testing.T) {
 	}, "sqlite")
 }
 
+// The servers are the test's own, because tests of other packages examine those of all.
 func TestAnUnsafeLogOfMySQLIsFound(t *testing.T) {
-	on(t, func(s scene) {
-		s.Exec(s.Env.DB, `SET GLOBAL innodb_flush_log_at_trx_commit = 2`)
-		s.Cleanup(func() { s.Env.Exec(s, `SET GLOBAL innodb_flush_log_at_trx_commit = 1`) })
-		f := s.wants(doctor.Critical, "durability", "innodb_flush_log_at_trx_commit is 2", "forget a lock")
-		cure, _, _ := strings.Cut(f.Cure[0], ";")
-		s.Exec(s.Env.DB, cure)
-		s.wants(doctor.OK, "durability")
-		if s.Is("mysql") {
-			s.Exec(s.Env.DB, `RESET PERSIST innodb_flush_log_at_trx_commit`)
-			s.Exec(s.Env.DB, `SET GLOBAL sync_binlog = 0`)
-			s.Cleanup(func() { s.Env.Exec(s, `SET GLOBAL sync_binlog = 1`) })
-			s.wants(doctor.Warning, "durability", "sync_binlog is 0")
-		}
-	}, "mysql", "mariadb")
+	t.Parallel()
+	for _, name := range []string{"mysql", "mariadb"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := standby.StartAlone(t, name)
+			s := scene{&servertest.Scene{T: t, Env: &testdb.Env{
+				Kind: servertest.KindNamed(name), DB: a.DB, Dialect: sqlstore.Of(mysql.New()), Source: a.Source,
+			}}}
+			s.OK(schema.Migrate(t.Context(), a.DB, s.Env.Dialect))
+			s.unsafeLog()
+		})
+	}
+}
+
+func (s scene) unsafeLog() {
+	s.Helper()
+	s.Exec(s.Env.DB, `SET GLOBAL innodb_flush_log_at_trx_commit = 2`)
+	f := s.wants(doctor.Critical, "durability", "innodb_flush_log_at_trx_commit is 2", "forget a lock")
+	cure, _, _ := strings.Cut(f.Cure[0], ";")
+	s.Exec(s.Env.DB, cure)
+	s.wants(doctor.OK, "durability")
+	if s.Is("mysql") {
+		s.Exec(s.Env.DB, `SET GLOBAL sync_binlog = 0`)
+		s.wants(doctor.Warning, "durability", "sync_binlog is 0")
+	}
 }
 
 // Settings of a session that Open pins change nothing that is found, nor cut short what is read.
