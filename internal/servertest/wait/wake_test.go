@@ -54,7 +54,7 @@ func TestAReleaseWakesOneWaitingProcess(t *testing.T) {
 		const processes = 4
 		var lost atomic.Int64
 		rare := func(c *rowlock.Config) { // each poll would be a bid in vain, too
-			c.PollMin, c.PollMax = 10*time.Second, time.Minute
+			c.PollMin, c.PollMax = 4*time.Second, time.Minute
 			c.Hooks.Contended = func(context.Context, string, *rowlock.HeldError) { lost.Add(1) }
 		}
 		l := s.Take(s.Client(), "hot")
