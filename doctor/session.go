@@ -75,9 +75,7 @@ func (x *examiner) session(ctx context.Context) (*sql.Conn, error) {
 func (x *examiner) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, x.o.Limit)
 	defer cancel()
-	if err := x.locate(ctx); err != nil {
-		return err
-	}
+	x.locate(ctx)
 	rows, err := x.rows(ctx, "server")
 	if err == nil && len(rows) == 1 {
 		x.version, x.user = rows[0][0], rows[0][1]
@@ -97,15 +95,14 @@ func (x *examiner) look(ctx context.Context) error {
 // locate has every statement name the schema of the tables, as Open has it. Without one it goes on,
 // and finds no tables. It comes before the examination has a connection, because a pool may have
 // only one.
-func (x *examiner) locate(ctx context.Context) error {
+func (x *examiner) locate(ctx context.Context) {
 	located, err := x.d.Located(ctx, x.pool)
 	if err != nil {
 		x.lost = err
-		return nil
+		return
 	}
-	text, err := files.ReadFile(x.d.Name() + ".sql")
+	text, _ := files.ReadFile(x.d.Name() + ".sql")
 	x.d, x.text = located, located.Parse(string(text))
-	return err
 }
 
 func (x *examiner) productName() string {

@@ -35,7 +35,7 @@ func swapping(d *sqlstore.Dialect, timeout time.Duration) *sqlstore.Dialect {
 			OneWriter:  f.OneWriter,
 			Statements: sqlstore.Statements{AsStored: f.AsStored},
 			OpenChecks: sqlstore.OpenChecks{CheckNames: f.CheckNames, ProbePool: f.ProbePool},
-			OwnTx:      sqlstore.OwnTx{Pin: f.Pin, PinsSession: f.PinsSession},
+			OwnTx:      sqlstore.OwnTx{Abandon: f.Abandon, Pin: f.Pin, PinsSession: f.PinsSession},
 			Instead:    sqlstore.Instead{Fence: s.fence, Reap: s.reapBucket},
 			Sessions:   sqlstore.Sessions{Version: f.Version},
 			Listener:   f.Listener,

@@ -137,14 +137,15 @@ func protects(d dialect.Dialect) error {
 	return nil
 }
 
-// sections are those of a dialect's file, with names not filled in.
-func protection(of *sqlstore.Dialect) (map[string]string, error) {
-	file, err := protect.ReadFile("protect/" + of.Name() + ".sql")
+// protection are the sections of a dialect's file, with names not filled in. Each dialect that
+// protects has one.
+func protection(of *sqlstore.Dialect) map[string]string {
+	file, _ := protect.ReadFile("protect/" + of.Name() + ".sql")
 	sections := map[string]string{}
 	for _, s := range sqlstore.CutSections(string(file)) {
 		sections[s.Name] = s.SQL
 	}
-	return sections, err
+	return sections
 }
 
 var (
@@ -167,14 +168,11 @@ func (p Protection) sql(of *sqlstore.Dialect, target, section string) (string, e
 	if err != nil {
 		return "", err
 	}
-	sections, err := protection(of)
-	if err != nil {
-		return "", err
-	}
 	match, some := "= k.key", ""
 	if strings.HasSuffix(p.Key, "*") {
 		match, some = "BETWEEN k.key AND k.key || decode(repeat('ff', 255), 'hex')", "*"
 	}
+	sections := protection(of)
 	text := strings.ReplaceAll(sections[section], "@remove", "  "+sections["remove"]+";")
 	return strings.NewReplacer(
 		"@target", target, "@locks", of.Names().Table("rowlock", `"`), "@prefix", of.Names().Prefix,
@@ -283,7 +281,10 @@ func Protected(ctx context.Context, db DB, d dialect.Dialect) ([]ProtectedTable,
 	defer conn.Close()
 	// It has settings of ours, and is no more lent.
 	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
-	all, err := s.protected(ctx, conn)
+	var all []ProtectedTable
+	if err = s.dialect.Abandon(ctx, conn); err == nil {
+		all, err = s.protected(ctx, conn)
+	}
 	return all, s.explain(ctx, db, "list protected tables", err)
 }
 
@@ -302,14 +303,10 @@ func (s *session) unprotected(ctx context.Context, conn *sql.Conn) error {
 }
 
 func (s *session) protected(ctx context.Context, conn *sql.Conn) (all []ProtectedTable, err error) {
-	sections, err := protection(s.dialect)
-	if err != nil {
-		return nil, err
-	}
 	if s.dialect.Name() == "mysql" {
 		return s.triggered(ctx, conn)
 	}
-	n := s.dialect.Names()
+	sections, n := protection(s.dialect), s.dialect.Names()
 	rows, err := conn.QueryContext(ctx, sections["protected"], n.Schema, n.Prefix+"rowlock_protect_")
 	if err != nil {
 		return nil, err

@@ -7,13 +7,16 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Version is the version of the tables that Migrate leads to. rowlock_meta then has it as
@@ -65,7 +68,7 @@ type DB = dialect.Pool
 // it. Its errors are those of rowlock.Open: lease.ErrWrongDialect if the database is another
 // product, lease.ErrNoSchema if the schema or database is missing, lease.ErrPrivilege,
 // lease.ErrReadOnly. Tables of a newer rowlock stay as they are: the error wraps
-// lease.ErrSchemaVersion.
+// lease.ErrSchemaVersion. Another program's table under a name of rowlock's is lease.ErrConfig.
 //
 // db is any pool with the method Conn of *sql.DB, such as *sqlx.DB. Of another, as *bun.DB, pass
 // its field DB.
@@ -100,6 +103,9 @@ func (s *session) up(ctx context.Context, conn *sql.Conn) error {
 		if at := has[m.set].At; err == nil && (at > Version || 0 < at && at < first) {
 			err = sqlstore.CheckVersion(m.set, has[m.set])
 		}
+		if err == nil && has[m.set].At == 0 {
+			err = s.makeRoom(ctx, conn, sqlstore.Tables(m.set))
+		}
 	}
 	for _, m := range all {
 		if err == nil && m.version > has[m.set].At {
@@ -110,6 +116,36 @@ func (s *session) up(ctx context.Context, conn *sql.Conn) error {
 		_, err = s.dialect.ProbeTables(ctx, conn)
 	}
 	return err
+}
+
+// makeRoom is for the tables of a set that has no version. It refuses another program's under a
+// name of ours, and drops ours without rows, as a dump of the schema alone has them. On MySQL and
+// MariaDB the migrations complete those, as they complete what an interrupted one has made.
+func (s *session) makeRoom(ctx context.Context, conn *sql.Conn, tables []string) error {
+	for column := range strings.FieldsSeq(ours) {
+		table, _, _ := strings.Cut(column, ".")
+		if !slices.Contains(tables, table) {
+			continue
+		}
+		name, keep := s.dialect.Fill(table), s.dialect.Name() == "mysql" || slices.Contains(kept, table)
+		there, err := s.exists(ctx, conn, table)
+		own, failed := s.exists(ctx, conn, column)
+		switch err = cmp.Or(err, failed); {
+		case err != nil, !there:
+		case !own:
+			err = fmt.Errorf("%w: the table %s is there and not rowlock's: give rowlock's tables another "+
+				"prefix (dialect.Prefix) or schema", lease.ErrConfig, name)
+		case !keep:
+			err = conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+name+")").Scan(&keep)
+			if err == nil && !keep {
+				err = s.exec(ctx, conn, "DROP TABLE "+name)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wanted are the sets that were named, and those that are there.

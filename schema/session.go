@@ -58,11 +58,8 @@ func newSession(ctx context.Context, caller string, db DB, d dialect.Dialect) (*
 	if err != nil {
 		return nil, err
 	}
-	sql, err := text.ReadFile("statements/" + d.Name() + ".sql")
-	all, failed := text.ReadFile("statements/all.sql")
-	if err = cmp.Or(err, failed); err != nil {
-		return nil, err
-	}
+	sql, _ := text.ReadFile("statements/" + d.Name() + ".sql") // there is one for each dialect
+	all, _ := text.ReadFile("statements/all.sql")
 	s := &session{dialect: of}
 	located, err := of.Located(ctx, db)
 	if err != nil {
@@ -241,8 +238,8 @@ func (s *session) read(ctx context.Context, conn *sql.Conn) (sqlstore.Sets, erro
 	return has, err
 }
 
-// exists reports whether there is a table, with a column that rowlock's of that name has: another
-// program may have one too.
+// exists reports whether there is a table, with a column that rowlock's of that name has if one is
+// named: another program may have a table of that name too.
 func (s *session) exists(ctx context.Context, conn *sql.Conn, column string) (bool, error) {
 	n := s.dialect.Names()
 	table, column, _ := strings.Cut(column, ".")

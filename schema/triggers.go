@@ -57,16 +57,11 @@ type making struct{ name, text string }
 func (p Protection) triggers(of *sqlstore.Dialect, target string) (
 	create []making, seen, counted string, err error,
 ) {
-	sections, err := protection(of)
-	if err != nil {
-		return nil, "", "", err
-	}
 	texts, columns, err := p.key()
 	if err != nil {
 		return nil, "", "", err
 	}
-	n := of.Names()
-	on := ownOf(target)
+	sections, n, on := protection(of), of.Names(), ownOf(target)
 	told, err := asText(p)
 	if err != nil {
 		return nil, "", "", err
@@ -206,12 +201,9 @@ var errNoTable = errors.New("there is no such table")
 
 // protectable refuses a table that triggers cannot protect. It spells on as the catalog does.
 func (s *session) protectable(ctx context.Context, conn *sql.Conn, p Protection, on *own) error {
-	sections, err := protection(s.dialect)
-	if err != nil {
-		return err
-	}
+	sections := protection(s.dialect)
 	var kind, engine string
-	err = conn.QueryRowContext(ctx, sections["table"], on.database, on.table).Scan(&kind, &engine,
+	err := conn.QueryRowContext(ctx, sections["table"], on.database, on.table).Scan(&kind, &engine,
 		&on.database, &on.table)
 	n := s.dialect.Names()
 	switch {
@@ -244,21 +236,14 @@ func (s *session) protectable(ctx context.Context, conn *sql.Conn, p Protection,
 
 // cascades counts the foreign keys whose actions write to the table.
 func (s *session) cascades(ctx context.Context, conn *sql.Conn, on own) (n int, err error) {
-	sections, err := protection(s.dialect)
-	if err == nil {
-		err = conn.QueryRowContext(ctx, sections["cascades"], on.database, on.table).Scan(&n)
-	}
+	err = conn.QueryRowContext(ctx, protection(s.dialect)["cascades"], on.database, on.table).Scan(&n)
 	return n, err
 }
 
 // haveKey refuses a table without the key's columns, or with one that has several texts for a
 // value.
 func (s *session) haveKey(ctx context.Context, conn *sql.Conn, p Protection, on own) error {
-	sections, err := protection(s.dialect)
-	if err != nil {
-		return err
-	}
-	rows, err := conn.QueryContext(ctx, sections["columns"], on.database, on.table)
+	rows, err := conn.QueryContext(ctx, protection(s.dialect)["columns"], on.database, on.table)
 	if err != nil {
 		return err
 	}
@@ -291,12 +276,8 @@ var toldTrigger = regexp.MustCompile(`DO 0x([0-9a-fA-F]+)`)
 
 // triggers returns those that the user may see.
 func (s *session) triggers(ctx context.Context, conn *sql.Conn) (all []trigger, err error) {
-	sections, err := protection(s.dialect)
-	if err != nil {
-		return nil, err
-	}
-	n := s.dialect.Names()
-	rows, err := conn.QueryContext(ctx, sections["triggers"], n.Prefix+"rowlock_protect_", n.Schema, n.Table("rowlock", "`"))
+	n, text := s.dialect.Names(), protection(s.dialect)["triggers"]
+	rows, err := conn.QueryContext(ctx, text, n.Prefix+"rowlock_protect_", n.Schema, n.Table("rowlock", "`"))
 	if err != nil {
 		return nil, err
 	}
@@ -321,10 +302,6 @@ func (s *session) triggers(ctx context.Context, conn *sql.Conn) (all []trigger, 
 
 // triggered is protected for MySQL and MariaDB.
 func (s *session) triggered(ctx context.Context, conn *sql.Conn) (all []ProtectedTable, err error) {
-	sections, err := protection(s.dialect)
-	if err != nil {
-		return nil, err
-	}
 	if err := s.exec(ctx, conn, s.dialect.Plain); err != nil {
 		return nil, err
 	}
@@ -348,7 +325,7 @@ func (s *session) triggered(ctx context.Context, conn *sql.Conn) (all []Protecte
 			}
 		}
 		if seen := first.made.Seen; seen != "" {
-			if err := t.count(ctx, conn, strings.ReplaceAll(sections["seen"], "@seen", seen)); err != nil {
+			if err := t.count(ctx, conn, strings.ReplaceAll(protection(s.dialect)["seen"], "@seen", seen)); err != nil {
 				return nil, err
 			}
 		}

@@ -1331,7 +1331,7 @@ WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatibl
 
 -- schema/statements/mysql.sql: exists
 SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM information_schema.columns
-WHERE table_schema = ? AND table_name = ? AND column_name = ?)
+WHERE table_schema = ? AND table_name = ? AND ? IN ('', column_name))
 
 -- schema/statements/mysql.sql: begin
 START /* rowlock begin */ TRANSACTION

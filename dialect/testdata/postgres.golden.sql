@@ -1391,7 +1391,7 @@ DELETE /* rowlock forget-version */ FROM "rowlock_meta"
 WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatible_from'
 
 -- schema/statements/postgres.sql: exists
-SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM pg_attribute WHERE attname = $3::text
+SELECT /* rowlock exists */ EXISTS (SELECT 1 FROM pg_attribute WHERE $3::text IN ('', attname)
 AND attrelid = to_regclass(quote_ident($1::text) || '.' || quote_ident($2::text)))
 
 -- schema/statements/postgres.sql: begin

@@ -896,7 +896,7 @@ WHERE substr(name, 1, 14) = 'schema_version' OR substr(name, 1, 15) = 'compatibl
 
 -- schema/statements/sqlite.sql: exists
 SELECT /* rowlock exists */ ?1 = 'main' AND EXISTS (SELECT 1 FROM main.sqlite_schema AS s, pragma_table_info(s.name, 'main') AS c
-  WHERE s.type = 'table' AND s.name = ?2 COLLATE NOCASE AND c.name = ?3)
+  WHERE s.type = 'table' AND s.name = ?2 COLLATE NOCASE AND ?3 IN ('', c.name))
 
 -- schema/statements/sqlite.sql: patience
 PRAGMA /* rowlock patience */ busy_timeout

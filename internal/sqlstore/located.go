@@ -67,8 +67,9 @@ func (d *Dialect) locate(ctx context.Context, pool Pool, table string) (schema s
 	defer pinned.Close()
 	ask := func() { schema, err = d.Locate(ctx, pinned, table) }
 	ask()
-	if d.PinsSession && err != nil && !errors.Is(err, ErrStrayed) && !IsRefusal(err) {
-		defer d.pinned(ctx, pinned)() // it may be the session's settings
+	if d.Pin != nil && err != nil && !errors.Is(err, ErrStrayed) && !IsRefusal(err) {
+		_ = d.Abandon(ctx, pinned) // it may be a transaction that has failed, or the session's settings
+		defer d.pinned(ctx, pinned)()
 		ask()
 	}
 	switch {

@@ -44,11 +44,10 @@ func (d *Dialect) OwnIn(ctx context.Context, pool Pool, name string) (string, er
 	if err != nil {
 		return "", fmt.Errorf("%s has no schema in its name, as \"app.%s\" has: %w", name, name, err)
 	}
-	located, err := d.in(schema)
-	if err != nil {
+	if _, err = d.in(schema); err != nil {
 		return "", err
 	}
-	return Names{Schema: located.settings.Schema}.Table(name, d.room.Quote), nil
+	return Names{Schema: schema}.Table(name, d.room.Quote), nil
 }
 
 // ownFile returns "main" if the file of the DSN has the table. Otherwise it returns nothing,

@@ -71,6 +71,8 @@ func (d *Dialect) Unshared(ctx context.Context, pinned *sql.Conn, f func() error
 			return err
 		}
 		run = func() error { return s.InTx(ctx, f) }
+	} else if d.Abandon != nil {
+		_ = d.Abandon(ctx, pinned)
 	}
 	err := run()
 	for ; Judge(d, err).Class == Conflict && ctx.Err() == nil; err = run() {

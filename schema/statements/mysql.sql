@@ -2,9 +2,9 @@
 -- dialect.
 
 -- name: exists
--- schema, table, a column of it
+-- schema, table, a column of it or none
 SELECT EXISTS (SELECT 1 FROM information_schema.columns
-WHERE table_schema = ? AND table_name = ? AND column_name = ?)
+WHERE table_schema = ? AND table_name = ? AND ? IN ('', column_name))
 
 -- name: begin
 -- A CREATE TABLE commits by itself, as does every statement, unless autocommit is off: then this

@@ -1,9 +1,9 @@
 -- Statements around a migration, for Postgres. The section names are the same in every dialect.
 
 -- name: exists
--- schema, table, a column of it. The query must read a table: to_regclass alone locks none, and so
--- answers from a cache that lacks a table which another process has just made.
-SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attname = $3::text
+-- schema, table, a column of it or none. The query must read a table: to_regclass alone locks none,
+-- and so answers from a cache that lacks a table which another process has just made.
+SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE $3::text IN ('', attname)
 AND attrelid = to_regclass(quote_ident($1::text) || '.' || quote_ident($2::text)))
 
 -- name: begin

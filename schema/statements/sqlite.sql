@@ -1,9 +1,9 @@
 -- Statements around a migration, for SQLite. The section names are the same in every dialect.
 
 -- name: exists
--- schema, table, a column of it
+-- schema, table, a column of it or none
 SELECT ?1 = 'main' AND EXISTS (SELECT 1 FROM main.sqlite_schema AS s, pragma_table_info(s.name, 'main') AS c
-  WHERE s.type = 'table' AND s.name = ?2 COLLATE NOCASE AND c.name = ?3)
+  WHERE s.type = 'table' AND s.name = ?2 COLLATE NOCASE AND ?3 IN ('', c.name))
 
 -- name: patience
 -- The limit in ms, to read and to set.
