@@ -4,11 +4,15 @@ import (
 	"context"
 	"database/sql"
 	"net/url"
+	"os"
 	"path/filepath"
 )
 
 // location is the file at path as SQLite's URIs name it.
 func location(path string) string {
+	if folder, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {
+		path = folder + "/" + path // or the pool's later connections have another file after an os.Chdir
+	}
 	path = filepath.ToSlash(path)
 	if filepath.VolumeName(path) != "" {
 		path = "/" + path // file:/C:/app.db

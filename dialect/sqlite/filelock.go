@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"time"
@@ -102,12 +104,24 @@ func excludes(ctx context.Context, conn *sql.Conn, path string) error {
 var query = regexp.MustCompile(`\?[^?]*=|&(_\w+|mode|cache|vfs|nolock|immutable|psow)=`)
 
 // checkName refuses a file whose name has the options of a DSN in it: the settings are not made,
-// and programs that write the DSN in another way lock in another file.
+// and programs that write the DSN in another way lock in another file. It refuses one that has
+// other names: SQLite's log, and in it the locks, is in files beside the name by which each program
+// opens it, so that programs that open it by two names are granted the same keys.
 func checkName(path string) error {
 	if query.MatchString(path) { // options may have a / in them
 		file, _, _ := strings.Cut(path, "?")
 		return fmt.Errorf("%w: the options are part of the file's name, which is %q: use sqlite.Open(%q), or "+
 			"write the DSN file:PATH?OPTIONS, with ? and & as they are", lease.ErrConfig, path, file)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return nil // Open makes the one, and refuses the other
+	}
+	links := reflect.Indirect(reflect.ValueOf(info.Sys())).FieldByName("Nlink") // Windows has none
+	if links.IsValid() && links.Convert(reflect.TypeFor[uint64]()).Uint() > 1 {
+		return fmt.Errorf("%w: %s has other names too (hard links), by which programs would be granted the "+
+			"same keys and damage the file: keep one, and copy the file instead of linking it",
+			lease.ErrConfig, path)
 	}
 	return nil
 }

@@ -139,9 +139,7 @@ func opening(path string, err error) error {
 	case isBusy(err):
 		as = lease.ErrBusy
 	default:
-		if v := new(database).Classify(err); v.As != nil {
-			as = v.As
-		}
+		as = cmp.Or(new(database).Classify(err).As, as)
 	}
 	return fmt.Errorf("%w: sqlite.Open(%q): %w", as, path, err)
 }

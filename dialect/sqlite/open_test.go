@@ -39,6 +39,31 @@ func TestOpenTakesAnyPath(t *testing.T) {
 	}
 }
 
+// A pool makes connections at any time, and a program may change its folder meanwhile.
+func TestAPoolStaysWithItsFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	db, err := sqlite.Open("app.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`CREATE TABLE x (n)`); err != nil {
+		t.Fatal(err)
+	}
+	first, err := db.Conn(t.Context()) // so that the next is another
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	t.Chdir(t.TempDir())
+	if _, err := db.Exec(`INSERT INTO x VALUES (1)`); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat("app.db"); err == nil {
+		t.Error("a later connection has made another file")
+	}
+}
+
 func TestOpenSetsWhatWritersNeed(t *testing.T) {
 	db, err := sqlite.Open(filepath.Join(t.TempDir(), "app.db"))
 	if err != nil {

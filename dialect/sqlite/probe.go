@@ -98,14 +98,12 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 
 func journal(ctx context.Context, conn *sql.Conn, _ string) ([]string, error) {
 	var mode string
-	if err := conn.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode); err != nil {
-		return nil, err
-	}
-	if mode != "wal" {
+	err := conn.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode)
+	if err == nil && mode != "wal" {
 		return []string{"journal_mode is " + mode + ": readers and the writer shut each other " +
 			"out; open the file with _pragma=journal_mode(WAL)"}, nil
 	}
-	return nil, nil
+	return nil, err
 }
 
 // Lacks returns nothing: SQLite has no users.

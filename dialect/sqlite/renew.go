@@ -51,13 +51,9 @@ func (d *database) mark(
 		if err := row.Scan(&key, &owner, &token, &clock, &remaining); err != nil {
 			return err
 		}
-		if i, ok := b.at[lease.Lease{
-			Key: string(key), Owner: lease.Owner(owner),
-			Token: token,
-		}]; ok {
+		if i, ok := b.at[lease.Lease{Key: string(key), Owner: lease.Owner(owner), Token: token}]; ok {
 			b.out[i] = lease.Renewed{
-				Outcome: as, Clock: conn.Duration(clock),
-				Remaining: conn.Duration(remaining),
+				Outcome: as, Clock: conn.Duration(clock), Remaining: conn.Duration(remaining),
 			}
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"net/url"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -108,4 +109,28 @@ func TestOpenRefusesOptionsInTheNameOfAFile(t *testing.T) {
 		run(s, db, `CREATE TABLE mine (n)`)
 		refused(s, db, sqlite.New(), rowlock.ErrConfig, "part of the file's name")
 	}
+}
+
+// Programs that open a file by two names have a log for each, and locks of its own in it.
+func TestOpenRefusesAFileWithSeveralNames(t *testing.T) {
+	s := &servertest.Scene{T: t}
+	path := migrated(s)
+	other := filepath.Join(t.TempDir(), "other.db")
+	if err := os.Link(path, other); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{path, other} {
+		if _, err := sqlite.Open(name); !errors.Is(err, rowlock.ErrConfig) {
+			t.Errorf("sqlite.Open(%q): %v", name, err)
+		}
+		refused(s, s.Dial("sqlite", "file:"+name+"?"+settings), sqlite.New(), rowlock.ErrConfig, "hard links", name)
+	}
+	s.OK(os.Remove(other))
+	s.OK(os.Symlink(path, other))
+	db, err := sqlite.Open(other)
+	s.OK(err)
+	defer db.Close()
+	c, err := rowlock.Open(db, sqlite.New(), nil)
+	s.OK(err)
+	s.OK(c.Close())
 }
