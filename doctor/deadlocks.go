@@ -26,7 +26,7 @@ func (e edge) ends() (from, to string) { return e.from, e.to }
 // deadlocks finds chains of calls that wait for each other. rowlock ends one of them within
 // seconds; a cycle that stays is of processes that are stuck, or that cannot reach the database.
 func deadlocks(ctx context.Context, x *examiner) (f Finding, err error) {
-	rows, err := x.scanTables(ctx, "doctor-waits", many)
+	rows, err := x.scanText(ctx, x.d.Text("doctor-waits"), many)
 	if err != nil {
 		return f, err
 	}

@@ -28,6 +28,7 @@ func scripted(t *testing.T, version string, vars ...string) doctor.Finding {
 	}
 	defer db.Close()
 	mock.MatchExpectationsInOrder(false)
+	mock.ExpectExec("ROLLBACK").WillReturnResult(sqlmock.NewResult(0, 0))
 	mock.ExpectExec("SET SESSION sql_select_limit").WillReturnResult(sqlmock.NewResult(0, 0))
 	mock.ExpectQuery("SELECT.* VERSION").WillReturnRows(
 		sqlmock.NewRows([]string{"v", "n"}).AddRow(version, "'app'@'%'"))
@@ -64,6 +65,7 @@ func session(t *testing.T, d dialect.Dialect, peer string, state ...string) doct
 	}
 	defer db.Close()
 	mock.MatchExpectationsInOrder(false)
+	mock.ExpectExec("ROLLBACK").WillReturnResult(sqlmock.NewResult(0, 0))
 	if d.Name() == "mysql" {
 		mock.ExpectExec("SET SESSION sql_select_limit").WillReturnResult(sqlmock.NewResult(0, 0))
 	}
@@ -103,6 +105,7 @@ func TestACheckOfOtherSessionsMayFail(t *testing.T) {
 	}
 	defer db.Close()
 	mock.MatchExpectationsInOrder(false)
+	mock.ExpectExec("ROLLBACK").WillReturnResult(sqlmock.NewResult(0, 0))
 	mock.ExpectQuery("(?i)VERSION").WillReturnRows(sqlmock.NewRows([]string{"v", "n"}).AddRow("PostgreSQL 17.1", "app"))
 	mock.ExpectQuery("pg_settings").WillReturnRows(sqlmock.NewRows([]string{"n", "v"}))
 	mock.ExpectExec("BEGIN").WillReturnResult(sqlmock.NewResult(0, 0))

@@ -16,9 +16,8 @@ import (
 // for is then found, whether or not another check knows it.
 func opens(ctx context.Context, x *examiner) (f Finding, err error) {
 	x.leave() // the pool may have no connection to spare
-	strategy := sqlstore.Update
 	s, facts, err := table.Open(ctx, x.pool, x.d, table.Options{
-		Connections: 1, Strategy: strategy, Timeout: x.o.Limit, Limit: x.o.Limit,
+		Connections: 1, Strategy: sqlstore.Update, Timeout: x.o.Limit, Limit: x.o.Limit,
 	})
 	if !isnil.Value(s) && err == nil {
 		err = s.Close()

@@ -44,13 +44,9 @@ func deadRows(ctx context.Context, x *examiner) (f Finding, err error) {
 	table := x.d.Names().Prefix + "rowlock"
 	f.saw("rows of free keys", atMost(dead), table)
 	f.saw("of these, free for longer than "+x.o.Retention.String(), atMost(overdue), table)
-	severity := Info
-	if overdue >= many {
-		severity = Warning
-	}
 	if overdue > 0 {
-		f.raise(severity, fmt.Sprintf("%s rows of keys that have been free for up to %s were not removed: "+
-			"no client's reaper runs", atMost(overdue), oldest.Round(time.Second)),
+		f.raise(warning(overdue >= many), fmt.Sprintf("%s rows of keys that have been free for up to %s were "+
+			"not removed: no client's reaper runs", atMost(overdue), oldest.Round(time.Second)),
 			"keep a client open with the reaper on (Config.Reaper.Off false)")
 	}
 	f.fine("the rows of free keys are removed")
@@ -76,7 +72,7 @@ func orphans(ctx context.Context, x *examiner) (f Finding, err error) {
 }
 
 func (x *examiner) expiredKeys(ctx context.Context, f *Finding) error {
-	rows, err := x.scanTables(ctx, "doctor-expired", many)
+	rows, err := x.scanText(ctx, x.d.Text("doctor-expired"), many)
 	if err != nil {
 		return err
 	}
@@ -86,13 +82,9 @@ func (x *examiner) expiredKeys(ctx context.Context, f *Finding) error {
 			conn.Duration(number(r[3])).Round(time.Second),
 			lease.Describe(identity, note)), x.d.Names().Prefix+"rowlock")
 	}
-	severity := Info
-	if len(rows) >= 100 {
-		severity = Warning
-	}
 	if n := len(rows); n > 0 {
-		f.raise(severity, fmt.Sprintf("the leases of %d keys have run out: their holders have ended, or could not "+
-			"renew", n), "look for processes that cannot reach the database or crash: Hooks.Lost, and their logs")
+		f.raise(warning(n >= 100), fmt.Sprintf("the leases of %d keys have run out: their holders have ended, or "+
+			"could not renew", n), "look for processes that cannot reach the database or crash: Hooks.Lost, and their logs")
 	}
 	return nil
 }
@@ -104,16 +96,20 @@ func (x *examiner) leftOf(ctx context.Context, f *Finding, table, end, what stri
 		return x.unread(f, what, x.d.Names().Prefix+table, err)
 	}
 	f.saw(what+" without a heartbeat", atMost(dead), x.d.Names().Prefix+table)
-	severity := Info
-	if overdue >= many {
-		severity = Warning
-	}
 	if overdue > 0 {
-		f.raise(severity, fmt.Sprintf("%s %s are left in %s for up to %s: no client's reaper runs",
+		f.raise(warning(overdue >= many), fmt.Sprintf("%s %s are left in %s for up to %s: no client's reaper runs",
 			atMost(overdue), what, x.d.Names().Prefix+table, oldest.Round(time.Second)),
 			"keep a client open with the reaper on (Config.Reaper.Off false)")
 	}
 	return nil
+}
+
+// warning is Warning if something is so, and otherwise Info.
+func warning(so bool) Severity {
+	if so {
+		return Warning
+	}
+	return Info
 }
 
 // unread notes a table that this user has not, or may not read. Another error is returned.

@@ -61,11 +61,13 @@ func (x *examiner) session(ctx context.Context) (*sql.Conn, error) {
 			lease.ErrUnknown, x.o.Limit, err)
 		return nil, x.gone
 	}
-	if x.d.Plain != "" { // what is cut short would be reported as missing
-		if _, err = conn.ExecContext(ctx, x.d.Plain); err != nil {
-			_ = conn.Close()
-			return nil, err
-		}
+	err = x.d.Abandon(ctx, conn)       // in what the application has left open, statements fail
+	if err == nil && x.d.Plain != "" { // what is cut short would be reported as missing
+		_, err = conn.ExecContext(ctx, x.d.Plain)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
 	}
 	x.conn = conn
 	return conn, nil
@@ -218,11 +220,6 @@ func (x *examiner) scan(ctx context.Context, name string, args ...any) (all [][]
 		return nil, nil
 	}
 	return x.scanText(ctx, query, args...)
-}
-
-// scanTables is scan of a section of the dialect.
-func (x *examiner) scanTables(ctx context.Context, name string, args ...any) ([][]string, error) {
-	return x.scanText(ctx, x.d.Sections.Text(name), args...)
 }
 
 func (x *examiner) scanText(ctx context.Context, query string, args ...any) (

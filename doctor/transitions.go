@@ -22,7 +22,7 @@ var noticed = map[string]string{
 // transition, and so knows of an old process only what a process with Both or New has met.
 func transitions(ctx context.Context, x *examiner) (f Finding, err error) {
 	after, last := lease.Range(notice.Prefix)
-	rows, err := x.scanTables(ctx, "inspect", []byte(after), []byte(last), 1, many)
+	rows, err := x.scanText(ctx, x.d.Text("inspect"), []byte(after), []byte(last), 1, many)
 	if err != nil {
 		return f, err
 	}
