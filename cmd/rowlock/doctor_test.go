@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -64,6 +65,32 @@ func (b *bed) breakIndex() {
 		drop += ` ON {rowlock_once}`
 	}
 	b.Exec(b.T, drop)
+}
+
+// WAL stays with the file. What reads must not change it, and the doctor must tell of it.
+func TestWhatReadsLeavesAFileInItsJournalMode(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	path := strings.TrimPrefix(b.dsn, "sqlite:")
+	mode := func(set string) (mode string) {
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if err := db.QueryRowContext(t.Context(), "PRAGMA journal_mode"+set).Scan(&mode); err != nil {
+			t.Fatal(err)
+		}
+		return mode
+	}
+	b.DB.Close() // no file leaves WAL while it is open
+	mode(" = DELETE")
+	if out := b.wants(8, "", "doctor"); !strings.Contains(out, "journal_mode is delete") {
+		t.Errorf("the doctor says %s", out)
+	}
+	b.wants(0, "no such keys", "ls")
+	if is := mode(""); is != "delete" {
+		t.Errorf("the file is left in the mode %s", is)
+	}
 }
 
 // The names in JSON are what monitors read: they stay.

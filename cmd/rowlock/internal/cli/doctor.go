@@ -10,6 +10,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/doctor"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/spf13/cobra"
 )
 
@@ -46,7 +47,7 @@ each check by its id: `+strings.Join(doctor.IDs(), ", ")+`.`) + "\n" + exitCodes
 
 // examine prints what was found, also if the database is gone before the end.
 func (p *program) examine(ctx context.Context, o *doctor.Options, all bool) error {
-	t, end, err := p.connect(ctx)
+	t, end, err := p.connect(adapter.Reading(ctx))
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	rowmysql "github.com/rowlockdb/rowlock/dialect/mysql"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/shown"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -145,7 +146,9 @@ func (t *Target) openFile(ctx context.Context, path string) (*Target, error) {
 		return nil, fmt.Errorf("%w: the file %s is missing: correct the path, or create it with "+
 			"`rowlock migrate up --create%s`", lease.ErrConfig, path, t.Settings.Flags())
 	}
-	db, err := sqlite.Open(path)
+	// SQLite does not know this mode, and leaves the file in its own.
+	pragmas := map[bool][]string{true: {"journal_mode(unchanged)"}}[adapter.IsReading(ctx)]
+	db, err := sqlite.Open(path, pragmas...)
 	if err != nil {
 		return nil, err
 	}
