@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/measure"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -65,10 +66,10 @@ func New(cfg Config) (*Telemetry, error) {
 	if !utf8.ValidString(cfg.Name) {
 		return nil, fmt.Errorf("rowlock: telemetry: Name %q is not UTF-8", cfg.Name)
 	}
-	if cfg.MeterProvider == nil {
+	if isnil.Value(cfg.MeterProvider) {
 		cfg.MeterProvider = otel.GetMeterProvider()
 	}
-	if cfg.TracerProvider == nil {
+	if isnil.Value(cfg.TracerProvider) {
 		cfg.TracerProvider = otel.GetTracerProvider()
 	}
 	t := &Telemetry{
