@@ -90,8 +90,8 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 	case err != nil:
 		return err
 	case persistence != "p":
-		return fmt.Errorf("%w: %s is UNLOGGED or temporary and is emptied by a crash, after which "+
-			"tokens start again and what was done once is done again; ALTER TABLE %s SET LOGGED",
+		return fmt.Errorf("%w: %s is UNLOGGED or temporary, or a partition of it is, and is emptied by a crash, "+
+			"after which tokens start again and what was done once is done again; ALTER TABLE %s SET LOGGED",
 			lease.ErrNotDurable, name, name)
 	case lacks != nil:
 		return fmt.Errorf("%w: the database user lacks %s on %s", lease.ErrPrivilege,
@@ -115,10 +115,11 @@ func (d *database) table(ctx context.Context, conn *sql.Conn, table string) (
 ) {
 	all := []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
 	var has [4]bool
-	err = conn.QueryRowContext(ctx, `SELECT relpersistence,
+	err = conn.QueryRowContext(ctx, `SELECT coalesce((SELECT max(p.relpersistence::text)
+			FROM pg_partition_tree(c.oid) AS t JOIN pg_class AS p ON p.oid = t.relid), relpersistence::text),
 		has_table_privilege(oid, 'SELECT'), has_table_privilege(oid, 'INSERT'),
 		has_table_privilege(oid, 'UPDATE'), has_table_privilege(oid, 'DELETE')
-		FROM pg_class WHERE oid = to_regclass($1)`, d.settings.Names.Table(table, quote)).
+		FROM pg_class AS c WHERE oid = to_regclass($1)`, d.settings.Names.Table(table, quote)).
 		Scan(&persistence, &has[0], &has[1], &has[2], &has[3])
 	if err != nil {
 		return "", nil, err

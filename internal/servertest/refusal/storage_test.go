@@ -31,6 +31,12 @@ func TestOpenRefusesTablesThatACrashWouldEmpty(t *testing.T) {
 			s.Exec(s.Env.DB, `ALTER TABLE {`+table+`} SET LOGGED`)
 		}
 		s.Take(s.Client(), "k")
+		prefix := s.Env.Dialect.Names().Prefix
+		s.Exec(s.Env.DB, `ALTER TABLE {rowlock} RENAME TO `+prefix+`whole`)
+		s.Exec(s.Env.DB, `CREATE TABLE {rowlock} (LIKE `+prefix+`whole INCLUDING ALL) PARTITION BY HASH (key)`)
+		s.Exec(s.Env.DB, `CREATE UNLOGGED TABLE `+prefix+`part PARTITION OF {rowlock} FOR VALUES WITH (MODULUS 1, REMAINDER 0)`)
+		s.Exec(s.Env.DB, `DROP TABLE `+prefix+`whole`)
+		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNotDurable, s.Env.Table("rowlock"), "partition")
 	})
 	for _, product := range []string{"mysql", "mariadb"} {
 		servertest.On(t, product, func(s *servertest.Scene) {
