@@ -30,6 +30,6 @@ func Run(ctx context.Context, db DB, d dialect.Dialect, verb, statements string)
 		return err
 	}
 	return s.run(ctx, db, verb, func(ctx context.Context, conn *sql.Conn) error {
-		return s.each(ctx, conn, s.dialect.Fill(statements))
+		return s.each(ctx, conn, s.dialect.Fill(statements), nil)
 	})
 }

@@ -36,12 +36,11 @@ func FS(d dialect.Dialect, sets ...Set) (fs.FS, error) {
 	entries, _ := text.ReadDir(dir) // each dialect has one
 	files := make(fstest.MapFS, len(entries))
 	for _, e := range entries {
-		if set, _ := setOf(e.Name()); !slices.Contains(sets, set) {
-			continue
+		if set, _ := setOf(e.Name()); slices.Contains(sets, set) {
+			sql, _ := text.ReadFile(dir + "/" + e.Name()) // as ReadDir has it
+			filled := indexed.ReplaceAllString(of.Fill(string(sql)), `CREATE INDEX "main".$1 ON `)
+			files[e.Name()] = &fstest.MapFile{Data: []byte(filled), Mode: 0o444}
 		}
-		sql, _ := text.ReadFile(dir + "/" + e.Name()) // as ReadDir has it
-		filled := indexed.ReplaceAllString(of.Fill(string(sql)), `CREATE INDEX "main".$1 ON `)
-		files[e.Name()] = &fstest.MapFile{Data: []byte(filled), Mode: 0o444}
 	}
 	return files, nil
 }
@@ -111,11 +110,9 @@ func migrations(d dialect.Dialect, sets []Set) (all []migration, err error) {
 	names, err := fs.Glob(files, "*.sql") // sorted
 	for _, name := range names {
 		sql, _ := fs.ReadFile(files, name)
-		m := migration{}
-		m.set, m.version = setOf(name)
-		m.up, m.down, _ = strings.Cut(string(sql), "-- +goose Down\n")
-		m.up, m.down = gooseMark.ReplaceAllString(m.up, ""), strings.TrimLeft(m.down, "\n")
-		all = append(all, m)
+		set, version := setOf(name)
+		up, down, _ := strings.Cut(string(sql), "-- +goose Down\n")
+		all = append(all, migration{set, version, gooseMark.ReplaceAllString(up, ""), strings.TrimLeft(down, "\n")})
 	}
 	return all, err
 }

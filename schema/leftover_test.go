@@ -21,6 +21,9 @@ func TestTablesWithoutRowsAreCompleted(t *testing.T) {
 		db := s.open(t)
 		migrate(t, s, db)
 		before := s.shapes(t, db)
+		if s.name == "postgres" { // it knows what depends on a table, and drops none of these
+			exec(t, db, "CREATE VIEW theirs AS SELECT r.key FROM rowlock AS r, rowlock_wait, rowlock_once")
+		}
 		for _, table := range ourTables {
 			exec(t, db, "DELETE FROM "+table)
 		}

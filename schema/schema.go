@@ -11,6 +11,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -98,18 +99,22 @@ func (s *session) up(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
+	var unmade, empty []string
 	all, err := migrations(s.dialect, s.wanted(has))
 	for _, m := range all {
-		if at := has[m.set].At; err == nil && (at > Version || 0 < at && at < first) {
+		switch at := has[m.set].At; {
+		case at == 0:
+			unmade = append(unmade, sqlstore.Tables(m.set)...)
+		case err == nil && (at > Version || at < first):
 			err = sqlstore.CheckVersion(m.set, has[m.set])
 		}
-		if err == nil && has[m.set].At == 0 {
-			err = s.makeRoom(ctx, conn, sqlstore.Tables(m.set))
-		}
+	}
+	if err == nil {
+		empty, err = s.empty(ctx, conn, unmade)
 	}
 	for _, m := range all {
 		if err == nil && m.version > has[m.set].At {
-			err = s.each(ctx, conn, m.up)
+			err = s.each(ctx, conn, m.up, empty)
 		}
 	}
 	if err == nil {
@@ -118,16 +123,16 @@ func (s *session) up(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// makeRoom is for the tables of a set that has no version. It refuses another program's under a
-// name of ours, and drops ours without rows, as a dump of the schema alone has them. On MySQL and
-// MariaDB the migrations complete those, as they complete what an interrupted one has made.
-func (s *session) makeRoom(ctx context.Context, conn *sql.Conn, tables []string) error {
+// empty returns those of tables, which have no version, that are there without rows, as a dump of
+// the schema alone has them: they stay, with the rights granted on them, and get what else is
+// missing. It refuses another program's table under a name of ours.
+func (s *session) empty(ctx context.Context, conn *sql.Conn, tables []string) (empty []string, err error) {
 	for column := range strings.FieldsSeq(ours) {
 		table, _, _ := strings.Cut(column, ".")
 		if !slices.Contains(tables, table) {
 			continue
 		}
-		name, keep := s.dialect.Fill(table), s.dialect.Name() == "mysql" || slices.Contains(kept, table)
+		name, filled := s.dialect.Fill(table), true
 		there, err := s.exists(ctx, conn, table)
 		own, failed := s.exists(ctx, conn, column)
 		switch err = cmp.Or(err, failed); {
@@ -135,17 +140,17 @@ func (s *session) makeRoom(ctx context.Context, conn *sql.Conn, tables []string)
 		case !own:
 			err = fmt.Errorf("%w: the table %s is there and not rowlock's: give rowlock's tables another "+
 				"prefix (dialect.Prefix) or schema", lease.ErrConfig, name)
-		case !keep:
-			err = conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+name+")").Scan(&keep)
-			if err == nil && !keep {
-				err = s.exec(ctx, conn, "DROP TABLE "+name)
-			}
+		default:
+			err = conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+name+")").Scan(&filled)
 		}
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if !filled {
+			empty = append(empty, s.dialect.Names().Prefix+table)
 		}
 	}
-	return nil
+	return empty, nil
 }
 
 // wanted are the sets that were named, and those that are there.
@@ -158,11 +163,15 @@ func (s *session) wanted(has sqlstore.Sets) (sets []Set) {
 	return sets
 }
 
-// each runs the statements of a migration one by one. A driver takes several at once only if its
-// DSN says so.
-func (s *session) each(ctx context.Context, conn *sql.Conn, statements string) error {
+// creates finds the table of a statement that fails where it is there. MySQL's never do.
+var creates = regexp.MustCompile(`(?m)^CREATE (?:TABLE|INDEX.* ON) (?:"[^"]+"\.)?"([^"]+)" \(`)
+
+// each runs the statements of a migration one by one, but those that make what is there. A driver
+// takes several at once only if its DSN says so.
+func (s *session) each(ctx context.Context, conn *sql.Conn, statements string, there []string) error {
 	for statement := range strings.SplitAfterSeq(statements, ";\n") {
-		if strings.TrimSpace(statement) == "" {
+		made := creates.FindStringSubmatch(statement)
+		if strings.TrimSpace(statement) == "" || made != nil && slices.Contains(there, made[1]) {
 			continue
 		}
 		if err := s.exec(ctx, conn, statement); err != nil {

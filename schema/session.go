@@ -122,16 +122,15 @@ func (s *session) attempt(
 }
 
 func (s *session) begin(ctx context.Context, conn *sql.Conn) error {
-	if err := s.wait(ctx, conn); err != nil {
-		return err
+	err := s.wait(ctx, conn)
+	if err == nil {
+		err = s.exec(ctx, conn, s.statements.Text("begin"))
 	}
-	if err := s.exec(ctx, conn, s.statements.Text("begin")); err != nil {
-		return err
+	if err == nil && s.dialect.Pin != nil {
+		err = s.dialect.Pin(ctx, conn)
 	}
-	if s.dialect.Pin != nil {
-		if err := s.dialect.Pin(ctx, conn); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	locked, err := s.ask(ctx, conn, "lock")
 	if err == nil && !locked {
@@ -162,10 +161,7 @@ func (s *session) end(ctx context.Context, conn *sql.Conn, err error) error {
 		// Half-way through a transaction, or with settings of ours, it must not go back to the pool.
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
-	if err == nil {
-		err = ended
-	}
-	return err
+	return cmp.Or(err, ended)
 }
 
 // wait makes SQLite wait for the file's write lock. SQLite returns at once unless it is configured
