@@ -1,15 +1,11 @@
 package schema_test
 
 import (
-	"database/sql"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
-	_ "github.com/lib/pq"
-
-	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
 )
@@ -61,52 +57,6 @@ func TestATableOfAnotherProgramBesideTheSets(t *testing.T) {
 		err := schema.Migrate(t.Context(), db, s.dialect(), schema.Once)
 		if !errors.Is(err, lease.ErrConfig) || !slices.Contains(s.listTables(t, db, ""), "rowlock_once") {
 			t.Error(err)
-		}
-	})
-}
-
-// lib/pq lends a connection on which a transaction has failed, and every statement fails.
-func TestATransactionThatHasFailedIsNoObstacle(t *testing.T) {
-	on(t, onPostgres, func(t *testing.T, s server) {
-		_, dsn := s.fresh(t, s)
-		db := open(t, "postgres", dsn)
-		fail := func() {
-			db.SetMaxIdleConns(0)
-			db.SetMaxIdleConns(4)
-			var all []*sql.Conn
-			for range 4 {
-				conn, err := db.Conn(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, _ = conn.ExecContext(t.Context(), `BEGIN; SELECT 1/0`)
-				all = append(all, conn)
-			}
-			for _, conn := range all {
-				conn.Close()
-			}
-		}
-		fail()
-		migrate(t, s, db)
-		fail()
-		if err := schema.Migrate(t.Context(), db, s.dialect()); err != nil {
-			t.Error("the tables are there:", err)
-		}
-		fail()
-		if err := schema.Down(t.Context(), db, s.dialect()); err != nil {
-			t.Error(err)
-		}
-		migrate(t, s, db)
-		fail()
-		c, err := rowlock.Open(db, s.dialect(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Close()
-		fail()
-		all, err := schema.Protected(t.Context(), db, s.dialect())
-		if len(all) > 0 || err != nil {
-			t.Error(all, err)
 		}
 	})
 }

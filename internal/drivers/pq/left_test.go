@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/doctor"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/latch"
 	"github.com/rowlockdb/rowlock/lease"
@@ -20,7 +21,8 @@ import (
 
 // left is a pool of which each connection has a transaction that the application has left open:
 // unlike pgx, lib/pq lends it as it is.
-func left(t *testing.T, e *testdb.Env, n int) *testdb.Env {
+// What fails in it is run in each.
+func left(t *testing.T, e *testdb.Env, n int, fails ...string) *testdb.Env {
 	t.Helper()
 	e = through(t, e)
 	e.DB.SetMaxOpenConns(n)
@@ -31,6 +33,11 @@ func left(t *testing.T, e *testdb.Env, n int) *testdb.Env {
 		must(t, err)
 		_, err = conn.ExecContext(t.Context(), "BEGIN")
 		must(t, err)
+		for _, statement := range fails {
+			if _, err := conn.ExecContext(t.Context(), statement); err == nil {
+				t.Fatalf("%s has not failed", statement)
+			}
+		}
 		lent[i] = conn
 	}
 	for _, conn := range lent {
@@ -147,5 +154,43 @@ func TestATransactionBeginsThoughTheApplicationHasLeftOthersOpen(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// After a failure PostgreSQL refuses every statement of a transaction.
+func TestATransactionThatHasFailedIsNoObstacle(t *testing.T) {
+	e := testdb.Kinds[1].Open(t)
+	failed := func(t *testing.T) *sql.DB { return left(t, e, 4, "SELECT 1/0").DB }
+	tables := e.New(dialect.Prefix("failed_"))
+	t.Cleanup(func() { must(t, schema.Uninstall(context.Background(), e.DB, tables)) })
+	for _, step := range []struct {
+		name string
+		do   func(t *testing.T, db *sql.DB) error
+	}{
+		{"Migrate", func(t *testing.T, db *sql.DB) error { return schema.Migrate(t.Context(), db, tables) }},
+		{"Migrate of what is there", func(t *testing.T, db *sql.DB) error { return schema.Migrate(t.Context(), db, tables) }},
+		{"Open", func(_ *testing.T, db *sql.DB) error {
+			locks, err := rowlock.Open(db, tables, nil)
+			if err != nil {
+				return err
+			}
+			return locks.Close()
+		}},
+		{"Protected", func(t *testing.T, db *sql.DB) error {
+			_, err := schema.Protected(t.Context(), db, tables)
+			return err
+		}},
+		{"doctor", func(t *testing.T, db *sql.DB) error {
+			r, err := doctor.Examine(t.Context(), db, tables, &doctor.Options{Only: []string{"replication", "schema", "tables"}})
+			for _, f := range r.Findings {
+				if !f.Checked {
+					t.Errorf("%+v", f)
+				}
+			}
+			return err
+		}},
+		{"Down", func(t *testing.T, db *sql.DB) error { return schema.Down(t.Context(), db, tables) }},
+	} {
+		t.Run(step.name, func(t *testing.T) { must(t, step.do(t, failed(t))) })
 	}
 }
