@@ -13,12 +13,8 @@ func connections(ctx context.Context, x *examiner) (f Finding, err error) {
 	f.saw("connections", x.o.Connections, "the options of the examination")
 	needs := x.o.Connections + 1
 	if n := pool.MaxOpenConnections; n > 0 && n < needs {
-		severity := Warning
-		if n < min(needs, 3) {
-			severity = Critical
-		}
-		f.raise(severity, fmt.Sprintf("the pool allows %d connections, of which a client keeps up to %d: "+
-			"transactions of the application wait for the rest", n, x.o.Connections),
+		f.raise(either(n < min(needs, 3), Critical, Warning), fmt.Sprintf("the pool allows %d connections, of "+
+			"which a client keeps up to %d: transactions of the application wait for the rest", n, x.o.Connections),
 			fmt.Sprintf("db.SetMaxOpenConns(%d), or more", needs))
 	}
 	if pool.WaitCount > 0 && pool.MaxOpenConnections > 0 && pool.InUse >= pool.MaxOpenConnections {

@@ -30,6 +30,14 @@ func (s Severity) String() string {
 	return severities[s]
 }
 
+// either returns then if something is so.
+func either(so bool, then, otherwise Severity) Severity {
+	if so {
+		return then
+	}
+	return otherwise
+}
+
 // MarshalText has the form of String.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 

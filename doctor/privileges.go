@@ -60,11 +60,7 @@ func (x *examiner) rights(ctx context.Context, f *Finding, feature string, core 
 	}
 	rights := strings.Join(lacks, ", ")
 	f.saw("missing on "+x.d.Names().Prefix+table, rights, "the server")
-	severity := Info
-	if core {
-		severity = Critical
-	}
-	f.raise(severity, feature+" fails: the user lacks "+rights+" on "+x.d.Names().Prefix+table,
+	f.raise(either(core, Critical, Info), feature+" fails: the user lacks "+rights+" on "+x.d.Names().Prefix+table,
 		"GRANT "+rights+" ON "+x.d.Fill(table)+" TO the user;")
 	return nil
 }

@@ -45,7 +45,7 @@ func deadRows(ctx context.Context, x *examiner) (f Finding, err error) {
 	f.saw("rows of free keys", atMost(dead), table)
 	f.saw("of these, free for longer than "+x.o.Retention.String(), atMost(overdue), table)
 	if overdue > 0 {
-		f.raise(warning(overdue >= many), fmt.Sprintf("%s rows of keys that have been free for up to %s were "+
+		f.raise(either(overdue >= many, Warning, Info), fmt.Sprintf("%s rows of keys that have been free for up to %s were "+
 			"not removed: no client's reaper runs", atMost(overdue), oldest.Round(time.Second)),
 			"keep a client open with the reaper on (Config.Reaper.Off false)")
 	}
@@ -83,7 +83,7 @@ func (x *examiner) expiredKeys(ctx context.Context, f *Finding) error {
 			lease.Describe(identity, note)), x.d.Names().Prefix+"rowlock")
 	}
 	if n := len(rows); n > 0 {
-		f.raise(warning(n >= 100), fmt.Sprintf("the leases of %d keys have run out: their holders have ended, or "+
+		f.raise(either(n >= 100, Warning, Info), fmt.Sprintf("the leases of %d keys have run out: their holders have ended, or "+
 			"could not renew", n), "look for processes that cannot reach the database or crash: Hooks.Lost, and their logs")
 	}
 	return nil
@@ -97,19 +97,11 @@ func (x *examiner) leftOf(ctx context.Context, f *Finding, table, end, what stri
 	}
 	f.saw(what+" without a heartbeat", atMost(dead), x.d.Names().Prefix+table)
 	if overdue > 0 {
-		f.raise(warning(overdue >= many), fmt.Sprintf("%s %s are left in %s for up to %s: no client's reaper runs",
+		f.raise(either(overdue >= many, Warning, Info), fmt.Sprintf("%s %s are left in %s for up to %s: no client's reaper runs",
 			atMost(overdue), what, x.d.Names().Prefix+table, oldest.Round(time.Second)),
 			"keep a client open with the reaper on (Config.Reaper.Off false)")
 	}
 	return nil
-}
-
-// warning is Warning if something is so, and otherwise Info.
-func warning(so bool) Severity {
-	if so {
-		return Warning
-	}
-	return Info
 }
 
 // unread notes a table that this user has not, or may not read. Another error is returned.

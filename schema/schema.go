@@ -7,7 +7,6 @@
 package schema
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -132,16 +131,17 @@ func (s *session) empty(ctx context.Context, conn *sql.Conn, tables []string) (e
 		if !slices.Contains(tables, table) {
 			continue
 		}
-		name, filled := s.dialect.Fill(table), true
+		name, own, filled := s.dialect.Fill(table), false, true
 		there, err := s.exists(ctx, conn, table)
-		own, failed := s.exists(ctx, conn, column)
-		switch err = cmp.Or(err, failed); {
-		case err != nil, !there:
-		case !own:
+		if err == nil && there {
+			own, err = s.exists(ctx, conn, column)
+		}
+		switch {
+		case err == nil && own:
+			err = conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+name+")").Scan(&filled)
+		case err == nil && there:
 			err = fmt.Errorf("%w: the table %s is there and not rowlock's: give rowlock's tables another "+
 				"prefix (dialect.Prefix) or schema", lease.ErrConfig, name)
-		default:
-			err = conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+name+")").Scan(&filled)
 		}
 		if err != nil {
 			return nil, err

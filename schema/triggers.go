@@ -305,6 +305,7 @@ func (s *session) triggered(ctx context.Context, conn *sql.Conn) (all []Protecte
 	if err := s.exec(ctx, conn, s.dialect.Plain); err != nil {
 		return nil, err
 	}
+	counts := protection(s.dialect)["seen"]
 	triggers, err := s.triggers(ctx, conn)
 	if err != nil {
 		return nil, err
@@ -325,7 +326,7 @@ func (s *session) triggered(ctx context.Context, conn *sql.Conn) (all []Protecte
 			}
 		}
 		if seen := first.made.Seen; seen != "" {
-			if err := t.count(ctx, conn, strings.ReplaceAll(protection(s.dialect)["seen"], "@seen", seen)); err != nil {
+			if err := t.count(ctx, conn, strings.ReplaceAll(counts, "@seen", seen)); err != nil {
 				return nil, err
 			}
 		}

@@ -19,9 +19,8 @@ import (
 	"github.com/rowlockdb/rowlock/shedlock"
 )
 
-// left is a pool of which each connection has a transaction that the application has left open:
-// unlike pgx, lib/pq lends it as it is.
-// What fails in it is run in each.
+// left is a pool of which each connection has a transaction that the application has left open,
+// after statements that have failed in it: unlike pgx, lib/pq lends it as it is.
 func left(t *testing.T, e *testdb.Env, n int, fails ...string) *testdb.Env {
 	t.Helper()
 	e = through(t, e)

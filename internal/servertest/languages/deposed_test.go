@@ -116,10 +116,6 @@ func TestALockAfterALossHasOneThreadThatRenews(t *testing.T) {
 		p := languages["python"](s, "k", 6*time.Second)
 		p.Send("lock")
 		first := token(s, p)
-		threads := func() int { // none where /proc is missing
-			tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.(*program).cmd.Process.Pid))
-			return len(tasks)
-		}
 		s.Exec(s.Env.DB, `UPDATE {rowlock} SET owner = NULL WHERE {key} = ?`, []byte("k"))
 		s.Eventually("the loss", func() bool {
 			p.Send("state")
@@ -130,7 +126,10 @@ func TestALockAfterALossHasOneThreadThatRenews(t *testing.T) {
 			s.Errorf("token %d after %d", second, first)
 		}
 		// Python's join comes back before the kernel has taken the thread away.
-		s.Eventually("the first lock's thread is gone", func() bool { return threads() <= 2 })
+		s.Eventually("the first lock's thread is gone", func() bool {
+			threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.(*program).cmd.Process.Pid))
+			return len(threads) <= 2 // none where /proc is missing
+		})
 		ask(s, p, "unlock", "free")
 	})
 }

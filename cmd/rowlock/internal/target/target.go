@@ -146,8 +146,10 @@ func (t *Target) openFile(ctx context.Context, path string) (*Target, error) {
 		return nil, fmt.Errorf("%w: the file %s is missing: correct the path, or create it with "+
 			"`rowlock migrate up --create%s`", lease.ErrConfig, path, t.Settings.Flags())
 	}
-	// SQLite does not know this mode, and leaves the file in its own.
-	pragmas := map[bool][]string{true: {"journal_mode(unchanged)"}}[adapter.IsReading(ctx)]
+	var pragmas []string
+	if adapter.IsReading(ctx) {
+		pragmas = []string{"journal_mode(unchanged)"} // no mode that SQLite knows: the file keeps its own
+	}
 	db, err := sqlite.Open(path, pragmas...)
 	if err != nil {
 		return nil, err
