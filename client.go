@@ -1,6 +1,7 @@
 package rowlock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -52,10 +53,7 @@ func New(store lease.Store, cfg *Config) (*Client, error) {
 	if isnil.Value(store) {
 		return nil, fmt.Errorf("%w: store is nil", lease.ErrConfig)
 	}
-	if cfg == nil {
-		cfg = new(Config)
-	}
-	full, err := cfg.withDefaults()
+	full, err := cmp.Or(cfg, new(Config)).withDefaults()
 	if err != nil {
 		return nil, err
 	}

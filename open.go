@@ -1,6 +1,7 @@
 package rowlock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -90,10 +91,7 @@ func complete(caller string, db DB, d dialect.Dialect, cfg *Config) (Config, err
 	if _, err := sqlstore.CheckOpen(caller, db, d); err != nil {
 		return Config{}, err
 	}
-	if cfg == nil {
-		cfg = new(Config)
-	}
-	return cfg.withDefaults()
+	return cmp.Or(cfg, new(Config)).withDefaults()
 }
 
 func openTable(

@@ -27,10 +27,7 @@ type Options struct {
 }
 
 func (o *Options) filled(oneWriter bool) (Options, error) {
-	var out Options
-	if o != nil {
-		out = *o
-	}
+	out := *cmp.Or(o, new(Options))
 	for name, d := range map[string]time.Duration{
 		"Limit": out.Limit, "ClockFor": out.ClockFor, "TTL": out.TTL, "Retention": out.Retention,
 		"OldTransaction": out.OldTransaction, "Connections": time.Duration(out.Connections),

@@ -48,15 +48,12 @@ const (
 )
 
 func (c *Config) withDefaults() Config {
-	if c == nil {
-		c = &Config{}
-	}
-	out := *c
-	out.Keep = cmp.Or(c.Keep, 24*time.Hour)
-	out.Alive = cmp.Or(c.Alive, 30*time.Second)
-	out.Poll = cmp.Or(c.Poll, 250*time.Millisecond)
-	out.Sweep = cmp.Or(c.Sweep, 15*time.Minute)
-	out.Logger = tell.Logger(cmp.Or(c.Logger, slog.Default()))
+	out := *cmp.Or(c, new(Config))
+	out.Keep = cmp.Or(out.Keep, 24*time.Hour)
+	out.Alive = cmp.Or(out.Alive, 30*time.Second)
+	out.Poll = cmp.Or(out.Poll, 250*time.Millisecond)
+	out.Sweep = cmp.Or(out.Sweep, 15*time.Minute)
+	out.Logger = tell.Logger(cmp.Or(out.Logger, slog.Default()))
 	return out
 }
 

@@ -59,15 +59,12 @@ const (
 )
 
 func (c *Config) withDefaults() Config {
-	if c == nil {
-		c = &Config{}
-	}
-	out := *c
-	out.Keep = cmp.Or(c.Keep, 24*time.Hour)
-	out.Wait = cmp.Or(c.Wait, 5*time.Second)
-	out.MaxResult = cmp.Or(c.MaxResult, 1<<20)
-	out.Reap = cmp.Or(c.Reap, 5*time.Minute)
-	out.Logger = tell.Logger(cmp.Or(c.Logger, slog.Default()))
+	out := *cmp.Or(c, new(Config))
+	out.Keep = cmp.Or(out.Keep, 24*time.Hour)
+	out.Wait = cmp.Or(out.Wait, 5*time.Second)
+	out.MaxResult = cmp.Or(out.MaxResult, 1<<20)
+	out.Reap = cmp.Or(out.Reap, 5*time.Minute)
+	out.Logger = tell.Logger(cmp.Or(out.Logger, slog.Default()))
 	return out
 }
 

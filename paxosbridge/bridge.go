@@ -59,10 +59,7 @@ func New(ctx context.Context, table Table, cluster Cluster, cfg *Config) (*Bridg
 	if isnil.Value(table) || isnil.Value(cluster) {
 		return nil, fmt.Errorf("%w: bridge: New needs a table and a cluster", lease.ErrConfig)
 	}
-	if cfg == nil {
-		cfg = new(Config)
-	}
-	full, err := cfg.withDefaults()
+	full, err := cmp.Or(cfg, new(Config)).withDefaults()
 	if err = cmp.Or(isnil.Context("paxosbridge.New", ctx), err); err != nil {
 		return nil, err
 	}

@@ -61,16 +61,13 @@ type Lock interface {
 }
 
 func (c *Config) withDefaults() (Config, error) {
-	if c == nil {
-		c = &Config{}
-	}
-	if c.Tenant == nil {
+	out := *cmp.Or(c, new(Config))
+	if out.Tenant == nil {
 		return Config{}, errNoTenant
 	}
-	out := *c
-	out.MaxBody = cmp.Or(c.MaxBody, 1<<20)
-	out.Finish = cmp.Or(c.Finish, 30*time.Second)
-	out.Logger = cmp.Or(c.Logger, slog.Default())
+	out.MaxBody = cmp.Or(out.MaxBody, 1<<20)
+	out.Finish = cmp.Or(out.Finish, 30*time.Second)
+	out.Logger = cmp.Or(out.Logger, slog.Default())
 	if out.MaxBody < 0 || out.Finish < 0 {
 		return out, fmt.Errorf("%w: MaxBody is %d and Finish %s: neither can be negative",
 			lease.ErrConfig, out.MaxBody, out.Finish)
