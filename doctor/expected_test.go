@@ -59,7 +59,7 @@ func (x *examiner) made(t *testing.T) string {
 		if !slices.Contains(tableNames, x.short(r[0])) {
 			t.Errorf("no feature has the table %s: nothing looks at its columns and rights", r[0])
 		}
-		lines = append(lines, indexLine(x.short(r[0]), r[1], r[2]))
+		lines = append(lines, x.short(r[0])+" "+r[1]+" "+r[2])
 	}
 	slices.Sort(lines)
 	return strings.Join(slices.Compact(lines), "\n") + "\n"

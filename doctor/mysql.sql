@@ -51,8 +51,9 @@ WHERE c.TABLE_SCHEMA = ?
   AND LEFT(c.TABLE_NAME, CHAR_LENGTH(?)) = ?
 
 -- name: indexes
--- table, whether it is unique, columns
-SELECT s.TABLE_NAME, MIN(s.NON_UNIQUE) = 0, GROUP_CONCAT(s.COLUMN_NAME ORDER BY s.SEQ_IN_INDEX)
+-- table, of which kind it is, columns
+SELECT s.TABLE_NAME, CASE WHEN s.INDEX_NAME = 'PRIMARY' THEN 'primary' WHEN MIN(s.NON_UNIQUE) = 0 THEN 'unique' ELSE 'index' END,
+  GROUP_CONCAT(s.COLUMN_NAME ORDER BY s.SEQ_IN_INDEX)
 FROM information_schema.STATISTICS AS s
 WHERE s.TABLE_SCHEMA = ?
   AND LEFT(s.TABLE_NAME, CHAR_LENGTH(?)) = ?

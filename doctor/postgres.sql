@@ -83,8 +83,8 @@ WHERE c.relkind IN ('r', 'p') AND left(c.relname, length($1::text)) = $1::text
   AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('rowlock_meta'))
 
 -- name: indexes
--- table, whether it is unique, columns
-SELECT t.relname, i.indisunique, (SELECT string_agg(a.attname, ',' ORDER BY k.n)
+-- table, of which kind it is, columns
+SELECT t.relname, CASE WHEN i.indisprimary THEN 'primary' WHEN i.indisunique THEN 'unique' ELSE 'index' END, (SELECT string_agg(a.attname, ',' ORDER BY k.n)
     FROM unnest(i.indkey::smallint[]) WITH ORDINALITY AS k (num, n)
     JOIN pg_attribute AS a ON a.attrelid = t.oid AND a.attnum = k.num)
 FROM pg_index AS i JOIN pg_class AS t ON t.oid = i.indrelid

@@ -78,7 +78,7 @@ func tables(ctx context.Context, x *examiner) (f Finding, err error) {
 	}
 	have := make(map[string]bool)
 	for _, r := range indexes {
-		have[indexLine(x.short(r[0]), r[1], r[2])] = true
+		have[x.short(r[0])+" "+r[1]+" "+r[2]] = true
 	}
 	made := x.present(ctx)
 	want := slices.DeleteFunc(x.expected(), func(line string) bool {
@@ -126,15 +126,16 @@ func (x *examiner) compare(
 			}
 		case kind == "columns":
 			x.compareColumns(f, name, strings.Split(rest, ","), columns[table])
-		case have[line] || kind == "index" && have[table+" unique "+rest]:
-		case kind == "unique":
-			f.saw(name+" ("+rest+")", "no unique index", "the catalog")
-			f.raise(Critical, "the unique index of "+name+" on ("+rest+") is missing: two rows of one key, "+
-				"and so two holders, can come to be", x.index("UNIQUE INDEX", name, rest))
+		case have[line], have[table+" primary "+rest],
+			(kind == "index" || x.d.Name() != "mysql") && have[table+" unique "+rest]: // MySQL's are named
+		case kind != "index":
+			f.saw(name+" ("+rest+")", "no "+kind+" index", "the catalog")
+			f.raise(Critical, "the "+kind+" index of "+name+" on ("+rest+") is missing: two rows of one key, "+
+				"and so two holders, can come to be", x.index(kind, name, rest))
 		default:
 			f.saw(name+" ("+rest+")", "no index", "the catalog")
 			f.raise(Warning, "the index of "+name+" on ("+rest+") is missing: statements that use it read the "+
-				"whole table", x.index("INDEX", name, rest))
+				"whole table", x.index(kind, name, rest))
 		}
 	}
 	return nil
@@ -152,7 +153,8 @@ func (x *examiner) absent(ctx context.Context, f *Finding, table string) error {
 		f.raise(Info, name+" is hidden from this user", "see the check privileges")
 	default:
 		f.saw(name, "missing", "the catalog")
-		f.raise(Critical, "the table "+name+" is missing", migrates+", or restore it from a backup")
+		f.raise(Critical, "the table "+name+" is missing", "restore it from a backup; or rowlock migrate down --yes, "+
+			"which keeps the tokens, and rowlock migrate up")
 	}
 	return nil
 }
@@ -182,7 +184,14 @@ func (x *examiner) index(kind, table, columns string) string {
 	if x.d.Name() == "sqlite" { // takes the file before the index, and not before the table
 		name, on = q+x.d.Names().Schema+q+"."+name, q+table+q
 	}
-	return fmt.Sprintf("CREATE %s %s ON %s (%s);", kind, name, on, strings.Join(quoted, ", "))
+	unique := "UNIQUE "
+	switch {
+	case kind == "primary" && x.d.Name() != "sqlite":
+		return fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (%s);", on, strings.Join(quoted, ", "))
+	case kind == "index":
+		unique = ""
+	}
+	return fmt.Sprintf("CREATE %sINDEX %s ON %s (%s);", unique, name, on, strings.Join(quoted, ", "))
 }
 
 func (x *examiner) alterations(ctx context.Context, f *Finding) error {
@@ -250,15 +259,8 @@ func (x *examiner) columns(ctx context.Context) (map[string][]string, error) {
 	return all, err
 }
 
-func indexLine(table, unique, columns string) string {
-	kind := "index"
-	if unique == "true" || unique == "1" {
-		kind = "unique"
-	}
-	return table + " " + kind + " " + columns
-}
-
-// expected are the lines of the .tables file: a table, "columns", "unique" or "index", and columns.
+// expected are the lines of the .tables file: a table, "columns", "primary", "unique" or "index",
+// and columns.
 func (x *examiner) expected() (lines []string) {
 	text, _ := files.ReadFile(x.d.Name() + ".tables")
 	for line := range strings.Lines(string(text)) {

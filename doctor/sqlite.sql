@@ -27,8 +27,8 @@ SELECT m.name, c.name FROM main.sqlite_schema AS m CROSS JOIN pragma_table_info(
 WHERE m.type = 'table' AND substr(m.name, 1, length(?2)) = ?3 COLLATE NOCASE AND ?1 = 'main'
 
 -- name: indexes
--- table, whether it is unique, columns
-SELECT m.name, i."unique", (SELECT group_concat(c.name) FROM
+-- table, of which kind it is, columns
+SELECT m.name, iif(i.origin = 'pk', 'primary', iif(i."unique", 'unique', 'index')), (SELECT group_concat(c.name) FROM
     (SELECT name FROM pragma_index_info(i.name, 'main') ORDER BY seqno) AS c)
 FROM main.sqlite_schema AS m CROSS JOIN pragma_index_list(m.name, 'main') AS i
 WHERE m.type = 'table' AND substr(m.name, 1, length(?2)) = ?3 COLLATE NOCASE AND ?1 = 'main'

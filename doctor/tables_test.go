@@ -96,6 +96,28 @@ func TestStorageThatACrashEmptiesIsFound(t *testing.T) {
 	}, "mysql", "mariadb")
 }
 
+// A restore that was cut short has the rows of a table, and neither keys nor indexes. On MySQL and
+// MariaDB a unique index does not stand for the primary key, because statements name that.
+func TestTablesThatHaveLostTheirKeyAreFound(t *testing.T) {
+	t.Parallel()
+	on(t, func(s scene) {
+		for _, table := range []string{
+			"rowlock", "rowlock_floor", "rowlock_queue", "rowlock_wait", "rowlock_meta", "rowlock_member", "rowlock_limit",
+		} {
+			drop := `PRIMARY KEY`
+			if s.Is("postgres") {
+				drop = `CONSTRAINT ` + s.Env.Dialect.Names().Prefix + table + `_pkey`
+			}
+			s.Exec(s.Env.DB, `ALTER TABLE {`+table+`} DROP `+drop)
+			s.wants(doctor.Critical, "open", s.Env.Table(table)+" has lost its primary key", "checks schema and tables")
+			f := s.wants(doctor.Critical, "tables", "primary index", "two holders")
+			s.Exec(s.Env.DB, strings.TrimSuffix(f.Cure[0], ";"))
+			s.wants(doctor.OK, "tables")
+			s.wants(doctor.OK, "open")
+		}
+	}, "postgres", "mysql", "mariadb")
+}
+
 func TestTriggersAreFound(t *testing.T) {
 	t.Parallel()
 	each(t, func(s scene) {

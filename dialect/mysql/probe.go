@@ -106,23 +106,31 @@ func doubts(vars map[string]string) (warnings []string) {
 // forbid more than ON.
 func on(v string) bool { return v != "" && v != "OFF" && v != "0" }
 
-// ProbeTable refuses a table in an engine that has no row locks or does not survive a crash.
+// ProbeTable refuses a table without its key, or in an engine that has no row locks or does not
+// survive a crash.
 func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string) error {
 	var engine sql.NullString
-	err := conn.QueryRowContext(ctx, `SELECT engine FROM information_schema.tables
-		WHERE table_schema = ? AND table_name = ?`,
-		d.settings.Names.Schema, d.settings.Names.Prefix+table).Scan(&engine)
-	name := d.settings.Names.Table(table, quote)
+	var keyed bool
+	schema, name := d.settings.Names.Schema, d.settings.Names.Prefix+table
+	err := conn.QueryRowContext(ctx, `SELECT engine, EXISTS (SELECT 1 FROM information_schema.statistics
+		WHERE table_schema = ? AND table_name = ? AND index_name = 'PRIMARY')
+		FROM information_schema.tables WHERE table_schema = ? AND table_name = ?`,
+		schema, name, schema, name).Scan(&engine, &keyed)
+	name = d.settings.Names.Table(table, quote)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("%w: there is no table %s that this user may see; run schema.Migrate(ctx, "+
-			"db, mysql.New(dialect.Prefix(%q))) or the files of schema.FS first, and check the user's "+
-			"privileges", lease.ErrNoSchema, name, d.settings.Names.Prefix)
+			"db, mysql.New(dialect.Prefix(%q))) or the files of schema.FS first (if it was lost, schema.Down "+
+			"before, which keeps the tokens), and check the user's privileges", lease.ErrNoSchema, name,
+			d.settings.Names.Prefix)
 	case err != nil:
 		return err
 	case !strings.EqualFold(engine.String, "InnoDB"):
 		return fmt.Errorf("%w: %s is stored by %s, which has no row locks or forgets them in a crash; "+
 			"ALTER TABLE %s ENGINE=InnoDB", lease.ErrNotDurable, name, engine.String, name)
+	case !keyed:
+		return fmt.Errorf("%w: %s has lost its primary key, as in a restore that was cut short, so that two "+
+			"may hold one key; rowlock doctor tells how to make it", lease.ErrNoSchema, name)
 	}
 	return nil
 }

@@ -80,19 +80,23 @@ func (d *database) product(ctx context.Context, conn *sql.Conn) (f sqlstore.Fact
 // ProbeTable refuses a table that a crash would empty, or on which the user lacks a right.
 func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string) error {
 	name := d.settings.Names.Table(table, quote)
-	persistence, lacks, err := d.table(ctx, conn, table)
+	emptied, keyed, lacks, err := d.table(ctx, conn, table)
 	switch {
 	case err == sql.ErrNoRows:
 		return fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, "+
-			"postgres.New(dialect.Prefix(%q))) or the files of schema.FS first; if they are in another "+
-			"schema, name it (dialect.Schema, or search_path in the DSN: what a session has SET does "+
-			"not count)", lease.ErrNoSchema, name, d.settings.Names.Prefix)
+			"postgres.New(dialect.Prefix(%q))) or the files of schema.FS first (if it was lost, schema.Down "+
+			"before, which keeps the tokens); if they are in another schema, name it (dialect.Schema, or "+
+			"search_path in the DSN: what a session has SET does not count)", lease.ErrNoSchema, name,
+			d.settings.Names.Prefix)
 	case err != nil:
 		return err
-	case persistence != "p":
+	case emptied != "":
 		return fmt.Errorf("%w: %s is UNLOGGED or temporary, or a partition of it is, and is emptied by a crash, "+
 			"after which tokens start again and what was done once is done again; ALTER TABLE %s SET LOGGED",
-			lease.ErrNotDurable, name, name)
+			lease.ErrNotDurable, name, emptied)
+	case !keyed:
+		return fmt.Errorf("%w: %s has lost its primary key, as in a restore that was cut short, so that two "+
+			"may hold one key; rowlock doctor tells how to make it", lease.ErrNoSchema, name)
 	case lacks != nil:
 		return fmt.Errorf("%w: the database user lacks %s on %s", lease.ErrPrivilege,
 			strings.Join(lacks, ", "), name)
@@ -102,32 +106,35 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 
 // Lacks asks the catalog.
 func (d *database) Lacks(ctx context.Context, conn *sql.Conn, table string) ([]string, error) {
-	_, lacks, err := d.table(ctx, conn, table)
+	_, _, lacks, err := d.table(ctx, conn, table)
 	if err == sql.ErrNoRows {
 		err = nil
 	}
 	return lacks, err
 }
 
-// table returns sql.ErrNoRows if there is no such table.
+// table returns what a crash empties of a table, whether no two of its rows can have the same key,
+// and sql.ErrNoRows if there is no such table.
 func (d *database) table(ctx context.Context, conn *sql.Conn, table string) (
-	persistence string, lacks []string, err error,
+	emptied string, keyed bool, lacks []string, err error,
 ) {
 	all := []string{"SELECT", "INSERT", "UPDATE", "DELETE"}
 	var has [4]bool
-	err = conn.QueryRowContext(ctx, `SELECT coalesce((SELECT max(p.relpersistence::text)
-			FROM pg_partition_tree(c.oid) AS t JOIN pg_class AS p ON p.oid = t.relid), relpersistence::text),
+	err = conn.QueryRowContext(ctx, `SELECT coalesce((SELECT format('%s.%I', relnamespace::regnamespace, relname)
+			FROM pg_class WHERE oid IN (SELECT c.oid UNION SELECT relid FROM pg_partition_tree(c.oid))
+			AND relkind <> 'p' AND relpersistence <> 'p' LIMIT 1), ''), relkind NOT IN ('r', 'p') OR EXISTS (
+			SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisunique AND indisvalid),
 		has_table_privilege(oid, 'SELECT'), has_table_privilege(oid, 'INSERT'),
 		has_table_privilege(oid, 'UPDATE'), has_table_privilege(oid, 'DELETE')
 		FROM pg_class AS c WHERE oid = to_regclass($1)`, d.settings.Names.Table(table, quote)).
-		Scan(&persistence, &has[0], &has[1], &has[2], &has[3])
+		Scan(&emptied, &keyed, &has[0], &has[1], &has[2], &has[3])
 	if err != nil {
-		return "", nil, err
+		return "", false, nil, err
 	}
 	for _, right := range d.settings.Needs(table) {
 		if !has[slices.Index(all, right)] {
 			lacks = append(lacks, right)
 		}
 	}
-	return persistence, lacks, nil
+	return emptied, keyed, lacks, nil
 }

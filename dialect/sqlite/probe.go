@@ -90,7 +90,8 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 		d.settings.Names.Prefix+table).Scan(&n)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, "+
-			"sqlite.New(dialect.Prefix(%q))) or the files of schema.FS first", lease.ErrNoSchema,
+			"sqlite.New(dialect.Prefix(%q))) or the files of schema.FS first (if it was lost, schema.Down "+
+			"before, which keeps the tokens)", lease.ErrNoSchema,
 			d.settings.Names.Table(table, quote), d.settings.Names.Prefix)
 	}
 	return err

@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/forupdate"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/latch"
 	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/once"
 )
 
 // wantGrant wants one clear error that names a table and the statement that cures it.
@@ -76,6 +78,27 @@ func TestRightsOnTheFamilysTablesThatAreTakenAway(t *testing.T) {
 		if !errors.Is(err, lease.ErrPrivilege) || !strings.Contains(err.Error(), "GRANT "+all) ||
 			!strings.Contains(err.Error(), s.Env.Table("rowlock_party")) {
 			s.Errorf("a latch without rowlock_party: %v", err)
+		}
+	})
+}
+
+// Without its primary key a table of once, of latch or of forupdate takes two rows of one key. They
+// do work twice, count a party twice or let two hold the key.
+func TestTablesOfTheFamilyWithoutTheirKeyAreRefused(t *testing.T) {
+	servertest.EachServer(t, func(s *servertest.Scene) {
+		for table, open := range map[string]func() error{
+			"rowlock_once":  func() error { _, err := once.New(s.Env.Pool(s), s.Env.Dialect, nil); return err },
+			"rowlock_party": func() error { _, err := latch.New(s.Env.Pool(s), s.Env.Dialect, nil); return err },
+			"rowlock_hold":  func() error { _, err := forupdate.New(s.Env.Pool(s), s.Env.Dialect); return err },
+		} {
+			drop := `PRIMARY KEY`
+			if s.Is("postgres") {
+				drop = `CONSTRAINT ` + s.Env.Dialect.Names().Prefix + table + `_pkey`
+			}
+			s.Exec(s.Env.DB, `ALTER TABLE {`+table+`} DROP `+drop)
+			if err := open(); !errors.Is(err, rowlock.ErrNoSchema) || !strings.Contains(err.Error(), s.Env.Table(table)) {
+				s.Errorf("%s: %v", table, err)
+			}
 		}
 	})
 }

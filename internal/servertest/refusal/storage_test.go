@@ -36,7 +36,8 @@ func TestOpenRefusesTablesThatACrashWouldEmpty(t *testing.T) {
 		s.Exec(s.Env.DB, `CREATE TABLE {rowlock} (LIKE `+prefix+`whole INCLUDING ALL) PARTITION BY HASH (key)`)
 		s.Exec(s.Env.DB, `CREATE UNLOGGED TABLE `+prefix+`part PARTITION OF {rowlock} FOR VALUES WITH (MODULUS 1, REMAINDER 0)`)
 		s.Exec(s.Env.DB, `DROP TABLE `+prefix+`whole`)
-		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNotDurable, s.Env.Table("rowlock"), "partition")
+		refused(s, s.Env.DB, s.Env.Dialect, rowlock.ErrNotDurable, s.Env.Table("rowlock"), "partition",
+			"ALTER TABLE public."+prefix+"part SET LOGGED")
 	})
 	for _, product := range []string{"mysql", "mariadb"} {
 		servertest.On(t, product, func(s *servertest.Scene) {
@@ -197,7 +198,7 @@ func TestProbeWarnsOfWeakDurability(t *testing.T) {
 			sqlmock.NewRows([]string{"logs", "format", "room"}).AddRow(0, "ROW", uint64(1)<<32))
 		for range 5 {
 			mock.ExpectQuery("information_schema.tables").WillReturnRows(
-				sqlmock.NewRows([]string{"engine"}).AddRow("InnoDB"))
+				sqlmock.NewRows([]string{"engine", "keyed"}).AddRow("InnoDB", true))
 		}
 		mock.ExpectQuery("schema_version").WillReturnRows(sqlmock.NewRows([]string{"value", "from", "name"}).AddRow("3", nil, "schema_version"))
 		mock.ExpectQuery("count").WillReturnRows(
