@@ -1,11 +1,15 @@
 package schema_test
 
 import (
+	"database/sql"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
 )
@@ -57,6 +61,83 @@ func TestATableOfAnotherProgramBesideTheSets(t *testing.T) {
 		err := schema.Migrate(t.Context(), db, s.dialect(), schema.Once)
 		if !errors.Is(err, lease.ErrConfig) || !slices.Contains(s.listTables(t, db, ""), "rowlock_once") {
 			t.Error(err)
+		}
+	})
+}
+
+// A tool that runs the SQL of the way down commits each statement, unless it begins a transaction,
+// and can be killed behind any. Migrate completes what is left, and tokens go on.
+func TestAWayDownThatWasCutShortIsCompleted(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		_, down, err := schema.SQL(s.dialect())
+		if err != nil {
+			t.Fatal(err)
+		}
+		statements := strings.SplitAfter(down, ";\n")
+		for n, last := range statements {
+			if !cuts.MatchString(last) {
+				continue
+			}
+			driver, dsn := withLocks(t, s)
+			db := open(t, driver, dsn)
+			migrate(t, s, db)
+			granted := lockAndUnlock(t, s, db, 3)
+			exec(t, db, holds[s.name])
+			nextSecond(t, s, db)
+			for _, statement := range statements[:n+1] {
+				exec(t, db, statement)
+			}
+			migrate(t, s, db)
+			if token := lockAndUnlock(t, s, db, 1); token <= granted {
+				t.Errorf("cut behind %q: token %d after %d", last, token, granted)
+			}
+		}
+	})
+}
+
+// cuts are the statements of a way down that change something, one of each kind.
+var cuts = regexp.MustCompile(`(?m)^(DELETE FROM \S+ WHERE name IN \('schema_version[^/]*'\)|DELETE .*forupdate|RENAME|DROP TABLE (IF EXISTS )?\S+_(queue|wait))`)
+
+// holds are rows of forupdate, whose way down asks for none.
+var holds = map[string]string{
+	"postgres": "INSERT INTO rowlock_hold VALUES ('k', now())",
+	"mysql":    "INSERT INTO rowlock_hold VALUES ('k', UTC_TIMESTAMP(6))",
+	"mariadb":  "INSERT INTO rowlock_hold VALUES ('k', UTC_TIMESTAMP(6))",
+	"sqlite":   "INSERT INTO rowlock_hold VALUES (x'00', 0)",
+}
+
+// nextSecond waits until a table of locks that is made anew has another time of its making than the
+// present one: MySQL and MariaDB keep seconds.
+func nextSecond(t *testing.T, s server, db *sql.DB) {
+	t.Helper()
+	for s.quote == "`" && one[int](t, db, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() "+
+		"AND table_name = 'rowlock' AND create_time >= NOW() - INTERVAL 1 SECOND") > 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Migrate makes no table that rowlock_meta says is made, because what it had would be forgotten.
+// Down keeps the tokens, and Migrate makes all tables after it, as the error of Open says.
+func TestALostTableIsMadeAfterDown(t *testing.T) {
+	onEach(t, func(t *testing.T, s server) {
+		driver, dsn := withLocks(t, s)
+		db := open(t, driver, dsn)
+		migrate(t, s, db)
+		for _, lost := range []string{"rowlock", "rowlock_queue", "rowlock_wait", "rowlock_member"} {
+			granted := lockAndUnlock(t, s, db, 2)
+			nextSecond(t, s, db)
+			exec(t, db, "DROP TABLE "+lost)
+			migrate(t, s, db)
+			if _, err := rowlock.Open(db, s.dialect(), nil); !errors.Is(err, lease.ErrNoSchema) || !strings.Contains(err.Error(), "schema.Down") {
+				t.Errorf("without %s: %v", lost, err)
+			}
+			if err := schema.Down(t.Context(), db, s.dialect()); err != nil {
+				t.Fatal(err)
+			}
+			migrate(t, s, db)
+			if token := lockAndUnlock(t, s, db, 1); token <= granted {
+				t.Errorf("without %s: token %d after %d", lost, token, granted)
+			}
 		}
 	})
 }

@@ -98,7 +98,7 @@ func (s *session) up(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	var unmade, empty []string
+	var unmade, there []string
 	all, err := migrations(s.dialect, s.wanted(has))
 	for _, m := range all {
 		switch at := has[m.set].At; {
@@ -109,11 +109,11 @@ func (s *session) up(ctx context.Context, conn *sql.Conn) error {
 		}
 	}
 	if err == nil {
-		empty, err = s.empty(ctx, conn, unmade)
+		there, err = s.present(ctx, conn, unmade)
 	}
 	for _, m := range all {
 		if err == nil && m.version > has[m.set].At {
-			err = s.each(ctx, conn, m.up, empty)
+			err = s.each(ctx, conn, m.up, there)
 		}
 	}
 	if err == nil {
@@ -122,35 +122,32 @@ func (s *session) up(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// empty returns those of tables, which have no version, that are there without rows, as a dump of
-// the schema alone has them: they stay, with the rights granted on them, and get what else is
-// missing. It refuses another program's table under a name of ours.
-func (s *session) empty(ctx context.Context, conn *sql.Conn, tables []string) (empty []string, err error) {
+// present returns those of tables, which have no version, that are there: a dump of the schema
+// alone has them, and a way down that was cut short. They stay, with their rows and the rights
+// granted on them, and get what else is missing. It refuses another program's table under a name of
+// ours.
+func (s *session) present(ctx context.Context, conn *sql.Conn, tables []string) (names []string, err error) {
 	for column := range strings.FieldsSeq(ours) {
 		table, _, _ := strings.Cut(column, ".")
 		if !slices.Contains(tables, table) {
 			continue
 		}
-		name, own, filled := s.dialect.Fill(table), false, true
+		own := false
 		there, err := s.exists(ctx, conn, table)
 		if err == nil && there {
 			own, err = s.exists(ctx, conn, column)
 		}
 		switch {
-		case err == nil && own:
-			err = conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM "+name+")").Scan(&filled)
-		case err == nil && there:
-			err = fmt.Errorf("%w: the table %s is there and not rowlock's: give rowlock's tables another "+
-				"prefix (dialect.Prefix) or schema", lease.ErrConfig, name)
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
-		}
-		if !filled {
-			empty = append(empty, s.dialect.Names().Prefix+table)
+		case own:
+			names = append(names, s.dialect.Names().Prefix+table)
+		case there:
+			return nil, fmt.Errorf("%w: the table %s is there and not rowlock's: give rowlock's tables another "+
+				"prefix (dialect.Prefix) or schema", lease.ErrConfig, s.dialect.Fill(table))
 		}
 	}
-	return empty, nil
+	return names, nil
 }
 
 // wanted are the sets that were named, and those that are there.

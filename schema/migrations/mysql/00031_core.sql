@@ -109,7 +109,7 @@ INSERT INTO rowlock_meta (name) SELECT 'the tables stay: keys are locked, in a c
 FROM (SELECT 1 UNION ALL SELECT 2) AS twice WHERE EXISTS (SELECT 1 FROM rowlock
   WHERE owner IS NOT NULL AND expires_at > UTC_TIMESTAMP(6)
     OR placement NOT IN (0, -1) OR token NOT BETWEEN 0 AND 9223372036853727230);
+DELETE FROM rowlock_meta WHERE name IN ('schema_version', 'compatible_from');
 RENAME TABLE rowlock TO rowlock_down;
 UPDATE rowlock_floor SET floor = GREATEST(floor, COALESCE((SELECT MAX(token) FROM rowlock_down), 0));
-DELETE FROM rowlock_meta WHERE name IN ('schema_version', 'compatible_from');
 DROP TABLE IF EXISTS rowlock_forced, rowlock_wait, rowlock_queue, rowlock_down;
