@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/DATA-DOG/go-sqlmock"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/mysql"
@@ -151,5 +152,24 @@ func collect(t *testing.T, files, pattern string, into map[string]bool) {
 		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
 			into[strings.Join(m[1:], "")] = true
 		}
+	}
+}
+
+// The statement_timeout of a role may leave no time to read even the settings. The server is no
+// other product then.
+func TestAStatementTimeoutThatLeavesNoTimeIsNamed(t *testing.T) {
+	db, mock, err := sqlmock.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	mock.MatchExpectationsInOrder(false)
+	mock.ExpectExec("ROLLBACK").WillReturnResult(sqlmock.NewResult(0, 0))
+	for range 6 {
+		mock.ExpectQuery("version").WillReturnError(&pgconn.PgError{Code: "57014", Message: "canceling statement due to statement timeout"})
+	}
+	_, err = doctor.Examine(t.Context(), db, postgres.New(named), quick("server"))
+	if err == nil || !strings.Contains(err.Error(), "SET statement_timeout = '5s'") || strings.Contains(err.Error(), "does not answer as") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -15,7 +15,7 @@ SHOW SESSION VARIABLES WHERE Variable_name IN ('version', 'version_comment', 're
   'transaction_isolation', 'tx_isolation', 'innodb_snapshot_isolation', 'autocommit',
   'innodb_lock_wait_timeout', 'wait_timeout', 'max_execution_time', 'max_statement_time',
   'idle_transaction_timeout', 'idle_write_transaction_timeout', 'max_connections',
-  'max_user_connections', 'lower_case_table_names') OR Variable_name LIKE 'rpl_semi_sync_%'
+  'max_user_connections', 'lower_case_table_names', 'transaction_read_only', 'tx_read_only') OR Variable_name LIKE 'rpl_semi_sync_%'
 
 -- name: replicas
 -- Each that reads this server's log. A user without PROCESS sees none.

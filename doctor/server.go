@@ -83,6 +83,7 @@ func replaced(f Finding, s Severity, summary string, cures ...string) Finding {
 func (x *examiner) readOnlySettings(f *Finding) {
 	for _, name := range []string{
 		"default_transaction_read_only", "super_read_only", "read_only", "innodb_read_only", "query_only",
+		"transaction_read_only", "tx_read_only",
 	} {
 		for _, s := range x.settings(name) {
 			f.saw(s.where(), s.value, s.from)
@@ -91,6 +92,8 @@ func (x *examiner) readOnlySettings(f *Finding) {
 			case !isOn:
 			case name == "default_transaction_read_only":
 				*f = replaced(*f, Critical, s.where()+" is on: Open refuses its sessions", x.set(s, "off"))
+			case name == "transaction_read_only", name == "tx_read_only":
+				*f = replaced(*f, Critical, name+" is on: every fence fails with error 1792, and so does a migration", x.set(s, "OFF"))
 			case name == "query_only":
 				*f = replaced(*f, Critical, "query_only is on: the pool takes no writes",
 					"leave _pragma=query_only out of the DSN")

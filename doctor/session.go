@@ -88,6 +88,9 @@ func (x *examiner) look(ctx context.Context) error {
 	switch {
 	case x.gone != nil:
 		return x.gone
+	case err != nil && strings.Contains(err.Error(), "57014"):
+		return fmt.Errorf("rowlock: doctor: the statement_timeout of this role, database or DSN leaves no time "+
+			"to read the settings: ALTER ROLE … SET statement_timeout = '5s', or as long in the DSN: %w", err)
 	case err != nil:
 		return fmt.Errorf("rowlock: doctor: the database does not answer as %s does: %w", x.d.Name(), err)
 	}
@@ -132,13 +135,11 @@ func (x *examiner) rows(ctx context.Context, name string, args ...any) ([][]stri
 		return nil, nil
 	}
 	// The statement_timeout of a role may be so short that it ends this one too, now and then.
-	for range 5 {
-		all, err := texts(ctx, conn, query, args...)
-		if err == nil || !strings.Contains(err.Error(), "57014") {
-			return all, err
-		}
+	all, err := texts(ctx, conn, query, args...)
+	for tries := 5; tries > 0 && err != nil && strings.Contains(err.Error(), "57014"); tries-- {
+		all, err = texts(ctx, conn, query, args...)
 	}
-	return texts(ctx, conn, query, args...)
+	return all, err
 }
 
 func texts(ctx context.Context, conn *sql.Conn, query string, args ...any) (all [][]string, err error) {
@@ -175,10 +176,8 @@ func (x *examiner) bounded() (begin []string, end string) {
 	ms := x.o.Limit.Milliseconds()
 	switch {
 	case x.d.Name() == "postgres":
-		return []string{
-			`BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY`,
-			fmt.Sprintf(`SET LOCAL statement_timeout = %d`, ms),
-		}, `ROLLBACK`
+		return []string{fmt.Sprintf(`BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL
+			idle_in_transaction_session_timeout = %d; SET LOCAL statement_timeout = %[1]d`, ms)}, `ROLLBACK`
 	case x.mariaDB:
 		return []string{
 			fmt.Sprintf(`SET SESSION max_statement_time = %f`, x.o.Limit.Seconds()),

@@ -195,3 +195,30 @@ func TestSettingsThatOpenPinsAreNoFindings(t *testing.T) {
 		}
 	}, "mysql", "mariadb")
 }
+
+// Locks are granted under it, and nothing is written that is fenced.
+func TestTransactionsThatOnlyReadAreFound(t *testing.T) {
+	t.Parallel()
+	on(t, func(s scene) {
+		s.wants(doctor.OK, "read-only")
+		scene{s.With("transaction_read_only=1")}.wants(doctor.Critical, "read-only", "transaction_read_only is on", "1792", "SET PERSIST")
+	}, "mysql")
+	on(t, func(s scene) {
+		s.wants(doctor.OK, "read-only")
+		scene{s.With("tx_read_only=1")}.wants(doctor.Critical, "read-only", "tx_read_only is on", "1792", "SET GLOBAL")
+	}, "mariadb")
+}
+
+// A limit on transactions that do nothing may be shorter than the moment between two statements.
+func TestAShortLimitOnIdleTransactionsKeepsNoCheckFromBeingMade(t *testing.T) {
+	t.Parallel()
+	on(t, func(s scene) {
+		own := scene{s.With("idle_in_transaction_session_timeout=1")}
+		own.wants(doctor.Warning, "timeouts", "idle_in_transaction_session_timeout is 1ms", "'4000ms'")
+		for _, f := range own.examine(quick("schema", "tables", "privileges", "bloat", "horizon", "dead-rows", "orphans")).Findings {
+			if !f.Checked {
+				s.Errorf("%+v", f)
+			}
+		}
+	}, "postgres")
+}

@@ -3,9 +3,15 @@ package schema_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/DATA-DOG/go-sqlmock"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
@@ -52,6 +58,44 @@ func TestWithoutAutocommit(t *testing.T) {
 			}
 			complete(t, s, open(t, driver, dsn))
 		})
+	}
+}
+
+// refusing is a PostgreSQL that answers every query with an error, and every other statement with
+// that of its driver.
+func refusing(t *testing.T, code, message string, of error) *sql.DB {
+	t.Helper()
+	any := sqlmock.QueryMatcherFunc(func(string, string) error { return nil })
+	db, mock, err := sqlmock.New(sqlmock.QueryMatcherOption(any))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mock.MatchExpectationsInOrder(false)
+	for range 20 {
+		mock.ExpectExec("").WillReturnResult(sqlmock.NewResult(0, 0)).WillReturnError(of)
+		mock.ExpectQuery("").WillReturnError(&pgconn.PgError{Code: code, Message: message})
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// A statement_timeout can be so short that the schema is not found. The server's error alone names
+// no cure.
+func TestAStatementTimeoutIsNamed(t *testing.T) {
+	db := refusing(t, "57014", "canceling statement due to statement timeout", nil)
+	err := schema.Migrate(t.Context(), db, onPostgres.dialect())
+	if !errors.Is(err, lease.ErrBusy) || !strings.Contains(err.Error(), "SET statement_timeout = '5s'") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A limit may end the session before its first statement. What follows on it says nothing.
+func TestWhatHasEndedTheSessionIsNamed(t *testing.T) {
+	const limit = "terminating connection due to idle-session timeout"
+	db := refusing(t, "57P05", limit, driver.ErrBadConn)
+	err := schema.Migrate(t.Context(), db, onPostgres.dialect())
+	if err == nil || !strings.Contains(err.Error(), limit) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -33,7 +33,11 @@ LIMIT 1`
 // set.
 func (d *database) Locate(ctx context.Context, conn *sql.Conn, table string) (schema string, err error) {
 	err = conn.QueryRowContext(ctx, located, table).Scan(&schema)
-	if errors.Is(err, sql.ErrNoRows) {
+	switch {
+	case isState(err, "57014") && ctx.Err() == nil:
+		err = fmt.Errorf("%w; is the statement_timeout of this role, database or DSN too short to read the "+
+			"catalog? ALTER ROLE … SET statement_timeout = '5s', or as long in the DSN", err)
+	case errors.Is(err, sql.ErrNoRows):
 		err = fmt.Errorf("%w: the search_path of this user and DSN leads to no schema that exists and that "+
 			"the user may use: create it, or name another (dialect.Schema, or search_path in the DSN)",
 			lease.ErrNoSchema)

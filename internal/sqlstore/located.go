@@ -67,10 +67,12 @@ func (d *Dialect) locate(ctx context.Context, pool Pool, table string) (schema s
 	defer pinned.Close()
 	ask := func() { schema, err = d.Locate(ctx, pinned, table) }
 	ask()
-	if d.Pin != nil && err != nil && !errors.Is(err, ErrStrayed) && !IsRefusal(err) {
+	if first := err; d.Pin != nil && err != nil && !errors.Is(err, ErrStrayed) && !IsRefusal(err) {
 		_ = d.Abandon(ctx, pinned) // it may be a transaction that has failed, or the session's settings
 		defer d.pinned(ctx, pinned)()
-		ask()
+		if ask(); errors.Is(err, sql.ErrConnDone) {
+			err = first // has ended the session
+		}
 	}
 	switch {
 	case errors.Is(err, ErrStrayed):
