@@ -45,8 +45,9 @@ SELECT SUBSTRING_INDEX(USER(), '@', -1)
 SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 
 -- name: columns
--- Of each table whose name begins with the parameter: table, column
-SELECT c.TABLE_NAME, c.COLUMN_NAME FROM information_schema.COLUMNS AS c
+-- Of each table whose name begins with the parameter: table, column with its type and whether it has a default
+SELECT c.TABLE_NAME, CONCAT_WS(' ', c.COLUMN_NAME, c.DATA_TYPE, c.DATETIME_PRECISION,
+  IF(c.COLUMN_DEFAULT <> 'NULL' OR c.EXTRA = 'auto_increment', 'with a default', NULL)) FROM information_schema.COLUMNS AS c
 WHERE c.TABLE_SCHEMA = ?
   AND LEFT(c.TABLE_NAME, CHAR_LENGTH(?)) = ?
 

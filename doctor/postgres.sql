@@ -76,8 +76,9 @@ UNION ALL SELECT 'limit of this database', datconnlimit FROM pg_database
 UNION ALL SELECT 'connections in use', coalesce(sum(numbackends), 0)::bigint FROM pg_stat_database
 
 -- name: columns
--- Of each table whose name begins with $1: table, column
-SELECT c.relname, a.attname FROM pg_class AS c
+-- Of each table whose name begins with $1: table, column with its type and whether it has a default
+SELECT c.relname, concat_ws(' ', a.attname, a.atttypid::regtype, CASE WHEN a.atthasdef OR a.attidentity <> '' THEN 'with a default' END)
+FROM pg_class AS c
 JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 WHERE c.relkind IN ('r', 'p') AND left(c.relname, length($1::text)) = $1::text
   AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('rowlock_meta'))

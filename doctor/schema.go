@@ -161,12 +161,17 @@ func (x *examiner) absent(ctx context.Context, f *Finding, table string) error {
 
 func (x *examiner) compareColumns(f *Finding, table string, want, have []string) {
 	for _, column := range want {
-		if !slices.Contains(have, column) {
-			f.saw(table+"."+column, "missing", "the catalog")
-			f.raise(Critical, "the column "+column+" of "+table+" is missing",
-				"restore it from a backup, or add the column as the migrations make it: tokens would begin "+
-					"again in new tables")
+		if slices.Contains(have, column) {
+			continue
 		}
+		name, made, _ := strings.Cut(column, " ")
+		is := "missing"
+		if at := slices.IndexFunc(have, func(c string) bool { return strings.HasPrefix(c, name+" ") }); at >= 0 {
+			is = have[at][len(name)+1:]
+		}
+		f.saw(table+"."+name, is, "the catalog")
+		f.raise(Critical, "the column "+name+" of "+table+" is "+is+" where the migrations make "+made, "restore "+
+			"it from a backup, or alter the table as they make it: tokens would begin again in new tables")
 	}
 }
 
@@ -175,10 +180,7 @@ func (x *examiner) index(kind, table, columns string) string {
 	if x.d.Name() == "mysql" {
 		q = "`"
 	}
-	quoted := make([]string, 0, 3)
-	for column := range strings.SplitSeq(columns, ",") {
-		quoted = append(quoted, q+column+q)
-	}
+	quoted := q + strings.ReplaceAll(columns, ",", q+", "+q) + q
 	name := q + table + "_" + strings.ReplaceAll(columns, ",", "_") + q
 	on := x.d.Names().Table(x.short(table), q)
 	if x.d.Name() == "sqlite" { // takes the file before the index, and not before the table
@@ -187,11 +189,11 @@ func (x *examiner) index(kind, table, columns string) string {
 	unique := "UNIQUE "
 	switch {
 	case kind == "primary" && x.d.Name() != "sqlite":
-		return fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (%s);", on, strings.Join(quoted, ", "))
+		return fmt.Sprintf("ALTER TABLE %s ADD PRIMARY KEY (%s);", on, quoted)
 	case kind == "index":
 		unique = ""
 	}
-	return fmt.Sprintf("CREATE %sINDEX %s ON %s (%s);", unique, name, on, strings.Join(quoted, ", "))
+	return fmt.Sprintf("CREATE %sINDEX %s ON %s (%s);", unique, name, on, quoted)
 }
 
 func (x *examiner) alterations(ctx context.Context, f *Finding) error {
@@ -261,10 +263,7 @@ func (x *examiner) columns(ctx context.Context) (map[string][]string, error) {
 
 // expected are the lines of the .tables file: a table, "columns", "primary", "unique" or "index",
 // and columns.
-func (x *examiner) expected() (lines []string) {
+func (x *examiner) expected() []string {
 	text, _ := files.ReadFile(x.d.Name() + ".tables")
-	for line := range strings.Lines(string(text)) {
-		lines = append(lines, strings.TrimSuffix(line, "\n"))
-	}
-	return lines
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }

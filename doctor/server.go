@@ -87,9 +87,8 @@ func (x *examiner) readOnlySettings(f *Finding) {
 	} {
 		for _, s := range x.settings(name) {
 			f.saw(s.where(), s.value, s.from)
-			isOn := on(strings.ToUpper(s.value))
 			switch {
-			case !isOn:
+			case !on(strings.ToUpper(s.value)):
 			case name == "default_transaction_read_only":
 				*f = replaced(*f, Critical, s.where()+" is on: Open refuses its sessions", x.set(s, "off"))
 			case name == "transaction_read_only", name == "tx_read_only":

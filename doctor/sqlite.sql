@@ -22,8 +22,9 @@ UNION ALL SELECT 'file', file, 'PRAGMA database_list', '' FROM pragma_database_l
 SELECT CAST(unixepoch('subsec') * 1000 AS INTEGER) * 1000
 
 -- name: columns
--- Of each table whose name begins with ?2: table, column
-SELECT m.name, c.name FROM main.sqlite_schema AS m CROSS JOIN pragma_table_info(m.name, 'main') AS c
+-- Of each table whose name begins with ?2: table, column with its type and whether it has a default
+SELECT m.name, c.name || ' ' || c.type || iif(c.dflt_value IS NULL, '', ' with a default')
+FROM main.sqlite_schema AS m CROSS JOIN pragma_table_info(m.name, 'main') AS c
 WHERE m.type = 'table' AND substr(m.name, 1, length(?2)) = ?3 COLLATE NOCASE AND ?1 = 'main'
 
 -- name: indexes

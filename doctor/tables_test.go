@@ -96,6 +96,30 @@ func TestStorageThatACrashEmptiesIsFound(t *testing.T) {
 	}, "mysql", "mariadb")
 }
 
+// What copies rows into tables that it makes itself keeps neither defaults nor all types. A time
+// without its zone is of each session's own zone, so that a lease ends hours too early.
+func TestColumnsOfAnotherTypeOrWithoutTheirDefaultAreFound(t *testing.T) {
+	t.Parallel()
+	on(t, func(s scene) {
+		s.Exec(s.Env.DB, `ALTER TABLE {rowlock} ALTER expires_at TYPE timestamp`)
+		s.wants(doctor.Critical, "tables", "column expires_at", "is timestamp without time zone where", "make timestamp with time zone")
+		s.Exec(s.Env.DB, `ALTER TABLE {rowlock} ALTER expires_at TYPE timestamptz`)
+		s.Exec(s.Env.DB, `ALTER TABLE {rowlock_queue} ALTER ticket DROP IDENTITY`)
+		s.wants(doctor.Critical, "tables", "column ticket", "is bigint where the migrations make bigint with a default")
+		s.Exec(s.Env.DB, `ALTER TABLE {rowlock_queue} ALTER ticket ADD GENERATED ALWAYS AS IDENTITY`)
+		s.wants(doctor.OK, "tables")
+	}, "postgres")
+	on(t, func(s scene) {
+		s.Exec(s.Env.DB, `ALTER TABLE {rowlock} MODIFY expires_at DATETIME NOT NULL`)
+		s.wants(doctor.Critical, "tables", "column expires_at", "is datetime 0 where the migrations make datetime 6")
+		s.Exec(s.Env.DB, `ALTER TABLE {rowlock} MODIFY expires_at DATETIME(6) NOT NULL`)
+		s.Exec(s.Env.DB, `ALTER TABLE {rowlock_queue} MODIFY ticket BIGINT NOT NULL`)
+		s.wants(doctor.Critical, "tables", "column ticket", "is bigint where the migrations make bigint with a default")
+		s.Exec(s.Env.DB, `ALTER TABLE {rowlock_queue} MODIFY ticket BIGINT NOT NULL AUTO_INCREMENT`)
+		s.wants(doctor.OK, "tables")
+	}, "mysql", "mariadb")
+}
+
 // A restore that was cut short has the rows of a table, and neither keys nor indexes. On MySQL and
 // MariaDB a unique index does not stand for the primary key, because statements name that.
 func TestTablesThatHaveLostTheirKeyAreFound(t *testing.T) {

@@ -106,8 +106,7 @@ func doubts(vars map[string]string) (warnings []string) {
 // forbid more than ON.
 func on(v string) bool { return v != "" && v != "OFF" && v != "0" }
 
-// ProbeTable refuses a table without its key, or in an engine that has no row locks or does not
-// survive a crash.
+// ProbeTable refuses a table without its key, or in an engine without row locks or durability.
 func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string) error {
 	var engine sql.NullString
 	var keyed bool
