@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
@@ -131,25 +132,29 @@ func TestOpenThatFailsLeavesNothingBehind(t *testing.T) {
 
 // A pool that is too small is found by Open, and not by the first renewal.
 func TestOpenConnectsEveryConnection(t *testing.T) {
-	r := &rig{TB: t, dialer: &dialer{}}
-	r.db = sql.OpenDB(r.dialer)
-	defer r.db.Close()
-	r.db.SetMaxOpenConns(2)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err := conn.Open(ctx, r.config(3))
-	r.wantIs(err, context.DeadlineExceeded)
-	wantConnections(t, r, 2)
+	synctest.Test(t, func(t *testing.T) { // where its two connections are made before its time is over
+		r := &rig{TB: t, dialer: &dialer{}}
+		r.db = sql.OpenDB(r.dialer)
+		defer r.db.Close()
+		r.db.SetMaxOpenConns(2)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := conn.Open(ctx, r.config(3))
+		r.wantIs(err, context.DeadlineExceeded)
+		wantConnections(t, r, 2)
+	})
 }
 
 func TestAnOpHasTheTimeoutOfItsConnection(t *testing.T) {
-	r := newRig(t, 1, func(c *conn.Config[body]) { c.Timeout = 50 * time.Millisecond })
-	o := newOp(conn.Acquire, body{name: "slow", run: func(ctx context.Context) error {
-		<-ctx.Done()
-		return ctx.Err()
-	}})
-	r.do(o)
-	if r.wantIs(o.Err, conn.ErrLate); errors.Is(o.Err, context.DeadlineExceeded) {
-		t.Errorf("%v is a context's, though the caller has none that ends", o.Err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, func(c *conn.Config[body]) { c.Timeout = 50 * time.Millisecond })
+		o := newOp(conn.Acquire, body{name: "slow", run: func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}})
+		r.do(o)
+		if r.wantIs(o.Err, conn.ErrLate); errors.Is(o.Err, context.DeadlineExceeded) {
+			t.Errorf("%v is a context's, though the caller has none that ends", o.Err)
+		}
+	})
 }

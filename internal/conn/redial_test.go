@@ -194,25 +194,27 @@ func TestARenewalIsNotKeptFromConnectingByCallersInAHurry(t *testing.T) {
 
 // A caller that asks whether its own deadline has passed is not misled by one of the set's.
 func TestAConnectionThatComesTooLateIsNoDeadlineOfTheCaller(t *testing.T) {
-	r := newRig(t, 1, func(c *conn.Config[body]) { c.Timeout = 50 * time.Millisecond })
-	r.wantIs(r.once(conn.Acquire, fails(errBroken)), errBroken)
-	r.db.SetMaxOpenConns(1)
-	all, err := r.db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer all.Close()
-	never := fails(errors.New("it ran"))
-	err = r.once(conn.Acquire, never)
-	if r.wantIs(err, conn.ErrLate); errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("%v is a context's, though the caller has none that ends", err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
-	o := newOp(conn.Acquire, body{name: "call", run: never})
-	if err := r.Do(ctx, o); err == nil {
-		r.wantIs(o.Err, context.DeadlineExceeded)
-	} else {
-		r.wantIs(err, context.DeadlineExceeded)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1, func(c *conn.Config[body]) { c.Timeout = 50 * time.Millisecond })
+		r.wantIs(r.once(conn.Acquire, fails(errBroken)), errBroken)
+		r.db.SetMaxOpenConns(1)
+		all, err := r.db.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer all.Close()
+		never := fails(errors.New("it ran"))
+		err = r.once(conn.Acquire, never)
+		if r.wantIs(err, conn.ErrLate); errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v is a context's, though the caller has none that ends", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		o := newOp(conn.Acquire, body{name: "call", run: never})
+		if err := r.Do(ctx, o); err == nil {
+			r.wantIs(o.Err, context.DeadlineExceeded)
+		} else {
+			r.wantIs(err, context.DeadlineExceeded)
+		}
+	})
 }
