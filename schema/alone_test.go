@@ -115,7 +115,7 @@ func TestAloneReturnsWhatTheFunctionDoes(t *testing.T) {
 			}()
 			_ = schema.Alone(t.Context(), db, s.dialect(), func(context.Context) error { panic("a migration") })
 		}()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // less than the lock would last
+		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second) // less than the lock would last
 		defer cancel()
 		if err := schema.Alone(ctx, db, s.dialect(), func(context.Context) error { return nil }); err != nil {
 			t.Errorf("after a panic: %v", err)
