@@ -106,10 +106,6 @@ func (r *rig) expire(tb testing.TB) {
 	r.Exec(tb, `UPDATE {rowlock_latch} SET expires_at = {now} - {second}`)
 }
 
-func briefly(tb testing.TB) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(tb.Context(), 200*time.Millisecond)
-}
-
 // tryOpen opens on a pool that may lose answers.
 func (r *rig) tryOpen(tb testing.TB, db dialect.DB, cfg latch.Config) (s *latch.Latches) {
 	tb.Helper()
