@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -91,13 +92,21 @@ func join(
 	tb testing.TB, client *clientv3.Client, prefix string, opts ...etcd.Option,
 ) *etcd.Cluster {
 	tb.Helper()
-	c, err := etcd.New(tb.Context(), client, append([]etcd.Option{etcd.Prefix(prefix)}, opts...)...)
+	all := append([]etcd.Option{etcd.Prefix(prefix)}, opts...)
+	c, err := etcd.New(tb.Context(), client, all...)
+	// A busy machine does not answer in the short time that a test may give a call.
+	for began := time.Now(); passes(err) && time.Since(began) < patience; {
+		c, err = etcd.New(tb.Context(), client, all...)
+	}
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = c.Close() })
 	return c
 }
+
+// passes reports whether a call has ended because there was no answer in time.
+func passes(err error) bool { return errors.Is(err, lease.ErrBusy) || errors.Is(err, lease.ErrUnknown) }
 
 // rig is an empty Cluster, and its client.
 type rig struct {

@@ -95,6 +95,10 @@ func TestInspectShowsLeasesWhoseRestIsUnknown(t *testing.T) {
 	other := join(t, client, prefix, etcd.Timeout(timeout))
 	m.method.Store("/LeaseTimeToLive")
 	records, err := other.Inspect(t.Context(), lease.Filter{})
+	for began := time.Now(); err != nil && time.Since(began) < patience; { // on a busy machine
+		m.asked.Store(0)
+		records, err = other.Inspect(t.Context(), lease.Filter{})
+	}
 	if err != nil || len(records) != 40 || !records[39].Held || records[39].Remaining != 0 {
 		t.Errorf("%d records: %v", len(records), err)
 	}
@@ -107,6 +111,10 @@ func TestInspectShowsLeasesWhoseRestIsUnknown(t *testing.T) {
 		reqs = append(reqs, lease.AcquireRequest{Key: r.Key, Owner: lease.NewOwner(), TTL: ttl})
 	}
 	answers, err := other.Acquire(t.Context(), reqs)
+	for began := time.Now(); passes(err) && time.Since(began) < patience; {
+		m.asked.Store(0)
+		answers, err = other.Acquire(t.Context(), reqs)
+	}
 	if err != nil || len(answers) != 40 || answers[0].Granted || answers[0].Err != nil {
 		t.Errorf("%+v, %v", answers, err)
 	}
