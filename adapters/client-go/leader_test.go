@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -105,7 +106,8 @@ func TestALostLockEndsItsTerm(t *testing.T) {
 	e := testdb.Kinds[0].Open(t)
 	lock := candidate(t, e, "a")
 	ended := make(chan error, 1)
-	elect(t.Context(), lock, func(ctx context.Context) {
+	// The elector gives up long after the loss is told: the term would end with its context.
+	elect(t.Context(), lock, 15*time.Second, func(ctx context.Context) {
 		l, _ := rowlock.FromContext(ctx)
 		adaptertest.Steal(t, e, key)
 		<-ctx.Done()

@@ -23,12 +23,12 @@ func TestMain(m *testing.M) {
 }
 
 // elect runs one elector until ctx ends, or its term does: when lead returns, at the latest.
-func elect(ctx context.Context, lock *leaderrowlock.Lock, lead func(ctx context.Context)) {
+func elect(ctx context.Context, lock *leaderrowlock.Lock, ttl time.Duration, lead func(ctx context.Context)) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
 		Lock: lock, ReleaseOnCancel: true,
-		LeaseDuration: adaptertest.TTL, RenewDeadline: 700 * time.Millisecond, RetryPeriod: 50 * time.Millisecond,
+		LeaseDuration: ttl, RenewDeadline: ttl * 7 / 10, RetryPeriod: 50 * time.Millisecond,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
 				defer end()
@@ -46,7 +46,7 @@ func work(ctx context.Context, w *adaptertest.Worker) error {
 		return err
 	}
 	for ctx.Err() == nil {
-		elect(ctx, lock, func(ctx context.Context) {
+		elect(ctx, lock, adaptertest.TTL, func(ctx context.Context) {
 			l, _ := rowlock.FromContext(ctx)
 			_ = w.Section(ctx, l) // what matters is told by the section
 		})

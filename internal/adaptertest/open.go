@@ -12,10 +12,11 @@ import (
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
-// Open returns the client of a process, whose locks have the TTL.
+// Open returns the client of a process. Its locks outlive each pause of a busy machine, and it learns
+// of a loss as soon as one of the workers does.
 func Open(t *testing.T, e *testdb.Env) *rowlock.Client {
 	t.Helper()
-	c, err := rowlock.Open(e.Pool(t), e.Dialect, &rowlock.Config{TTL: TTL})
+	c, err := rowlock.Open(e.Pool(t), e.Dialect, &rowlock.Config{TTL: 15 * time.Second, RenewEvery: TTL / 3})
 	if err != nil {
 		t.Fatal(err)
 	}
