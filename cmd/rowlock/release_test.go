@@ -50,7 +50,9 @@ func TestReleaseNamesTheSessionOfAFenceAndEvictEndsIt(t *testing.T) {
 
 func TestReleaseDeposesALiveHolderAndLeavesARecord(t *testing.T) {
 	each(t, func(b *bed) {
-		c, err := rowlock.Open(b.Pool(b.T), b.Dialect, &rowlock.Config{Identity: "web-1/4711/orders", TTL: 3 * time.Second})
+		c, err := rowlock.Open(b.Pool(b.T), b.Dialect, &rowlock.Config{
+			Identity: "web-1/4711/orders", TTL: time.Minute, RenewEvery: 200 * time.Millisecond,
+		})
 		if err != nil {
 			b.Fatal(err)
 		}

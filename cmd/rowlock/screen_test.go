@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/ports"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/schema"
 )
@@ -201,16 +202,19 @@ func TestAnOpenConsoleSaysThatTheTablesAreGoneAndComesBack(t *testing.T) {
 // The page of a console that has ended says so, and says what to do after a new start.
 func TestAConsoleThatHasEndedIsSaid(t *testing.T) {
 	b := newBed(t, testdb.Kinds[0].Open(t))
-	p := b.opens()
+	at, err := ports.Free(1) // which no outgoing connection takes while nobody listens there
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := b.opens("--listen", at[0])
 	w := p.browses()
 	w.becomes(`document.getElementById("status").textContent === "Live"`)
-	at, _, _ := strings.Cut(strings.TrimPrefix(p.base(), "http://"), "/")
 	began := time.Now()
 	p.stop()
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("with a page open, the console takes %s to end", took)
 	}
 	w.becomes(`document.getElementById("status").textContent.startsWith("Connection lost")`)
-	b.opens("--listen", at)
+	b.opens("--listen", at[0])
 	w.becomes(`document.getElementById("status").textContent.startsWith("You are no longer admitted")`)
 }

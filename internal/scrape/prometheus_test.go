@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/rowlockdb/rowlock/internal/ports"
 )
 
 // program is the path of one of Prometheus' programs.
@@ -120,10 +121,9 @@ func startPrometheus(t *testing.T, server string, targets map[string]string) *ru
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := ports.Free(1)
 	must(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	return address[0]
 }
 
 // waitFor asks until the answer is as wanted, for a minute at most, and returns the last one.
