@@ -19,7 +19,7 @@ func TestLostLocksAreCountedAndEndNoRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
-	cfg := Config{Locks: 20, Connections: 1, TTL: time.Second, Helpers: 4}
+	cfg := Config{Locks: 20, Connections: 1, TTL: 4 * time.Second, Helpers: 4}
 	for _, stolen := range []int{0, 3} {
 		cfg.taken = func(c *crowd) error { return steal(t, d, c, stolen) }
 		got, err := Many(t.Context(), d, cfg, rig.NewProgress(Steps))
