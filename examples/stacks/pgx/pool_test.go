@@ -106,7 +106,7 @@ func useAll(t *testing.T, pool *pgxpool.Pool, db *sql.DB, d bed.Database) {
 // wait returns when so many connections of pool are taken.
 func wait(t *testing.T, pool *pgxpool.Pool, taken int32) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); pool.Stat().AcquiredConns() != taken; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); pool.Stat().AcquiredConns() != taken; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d connections are taken, want %d", pool.Stat().AcquiredConns(), taken)
 		}
