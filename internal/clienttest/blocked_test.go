@@ -159,6 +159,7 @@ func TestTwentyThousandLossesAtOnceEndWithinTheMargin(t *testing.T) {
 
 // What does not fit is dropped, counted, and told when the log takes lines again.
 func TestDroppedLinesAreCountedAndTold(t *testing.T) {
+	race.Skip(t)
 	synctest.Test(t, func(t *testing.T) {
 		gate := make(chan struct{})
 		var lines []string

@@ -53,7 +53,7 @@ func (b *believers) add(l *rowlock.Lock) {
 // clients hold a key at once, tokens grow, and in the end no key is left behind.
 func TestNoTwoHoldAKeyAtOnce(t *testing.T) {
 	got := 0
-	race.Checks(t, 15)
+	race.Checks(t, 8)
 	rapid.Check(t, func(rt *rapid.T) {
 		clients := rapid.SliceOfN(rapid.SliceOfN(fates, 1, 30), 1, 3).Draw(rt, "fates of each client")
 		seed := rapid.Uint64().Draw(rt, "seed")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/rowlockdb/rowlock/internal/race"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -54,6 +56,7 @@ func TestARateIsRightAfterYears(t *testing.T) {
 // Few counters find the few hot keys among a million keys that come once, and take no other for
 // hot.
 func TestHotKeysAreFoundInBoundedMemory(t *testing.T) {
+	race.Skip(t)
 	const size, hot = 256, 5
 	h := New(size, noon)
 	now, rng := noon, rand.New(rand.NewPCG(1, 2))
