@@ -23,7 +23,7 @@ func Main(m *testing.M, path *string) {
 		os.Exit(1)
 	}
 	*path = filepath.Join(folder, "example.exe") // a name that every system takes
-	out, err := exec.Command("go", "build", "-o", *path, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", *path, ".").CombinedOutput()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		os.Exit(1)
