@@ -123,7 +123,8 @@ func flaky(s *memstore.Store, random *rand.Rand) *clienttest.Script {
 // grow.
 func TestRandomHistoriesInVirtualTime(t *testing.T) {
 	causes, terms, seeds := map[string]int{}, 0, race.Few(3, 8)
-	for seed := range uint64(seeds) {
+	// By chance three seeds have no loss in one of a hundred runs: then others have.
+	for seed := uint64(0); seed < uint64(seeds) || lacks(causes) != "" && seed < 24; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const drain = 5 * time.Second
@@ -156,14 +157,22 @@ func TestRandomHistoriesInVirtualTime(t *testing.T) {
 	if terms < 12*seeds {
 		t.Errorf("%d terms show nothing", terms)
 	}
+	if want := lacks(causes); want != "" {
+		t.Errorf("no lead ended with %q", want)
+	}
+}
+
+// lacks is a cause that no lead has ended with, or "".
+func lacks(causes map[string]int) string {
 	for _, want := range []string{
 		"context canceled", rowlock.ErrLost.Error(), rowlock.ErrUnlocked.Error(),
 		election.ErrPreferred.Error(),
 	} {
 		if causes[want] == 0 {
-			t.Errorf("no lead ended with %q", want)
+			return want
 		}
 	}
+	return ""
 }
 
 // stand is a candidate that is asked to end after a while.
