@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/schema"
 )
 
