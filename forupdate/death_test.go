@@ -31,8 +31,8 @@ func client(tb testing.TB, e *testdb.Env, d time.Duration) (*rowlock.Client, *fo
 	return c, s
 }
 
-// soon is how long a waiter may take to see that a key is free: PollMax, and a slow machine. It is far
-// less than the TTL of a holder that dies.
+// soon is how long a waiter may take to see that a key is free: PollMax, and a slow machine. It is
+// far less than the TTL of a holder that dies.
 const soon = 20 * time.Second
 
 func TestASessionThatIsEndedLetsItsKeyGoAtOnceAndItsHolderIsTold(t *testing.T) {

@@ -113,7 +113,7 @@ func (r *replica) open() *rowlock.Client {
 	return c
 }
 
-// pulseOf is that of tables on the same server whose migration nobody begins.
+// pulseOf is that of tables on the same server that no process migrates.
 func pulseOf(t *testing.T, s server) *servertest.Pulse {
 	t.Helper()
 	k := testdb.Kinds[slices.IndexFunc(testdb.Kinds, func(k testdb.Kind) bool { return k.Name == s.name })]

@@ -202,7 +202,7 @@ func TestAnOpenConsoleSaysThatTheTablesAreGoneAndComesBack(t *testing.T) {
 // The page of a console that has ended says so, and says what to do after a new start.
 func TestAConsoleThatHasEndedIsSaid(t *testing.T) {
 	b := newBed(t, testdb.Kinds[0].Open(t))
-	at, err := ports.Free(1) // which no outgoing connection takes while nobody listens there
+	at, err := ports.Free(1) // which no outgoing connection takes meanwhile
 	if err != nil {
 		t.Fatal(err)
 	}

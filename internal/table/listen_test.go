@@ -106,9 +106,9 @@ func announce(tb testing.TB, s *table.Store, keys ...string) {
 	}
 }
 
-// hears has a store announce a key until something is heard. On MySQL and MariaDB a message has half
-// a second, which a busy machine may not need to keep, and none is sent for a while after one that
-// was late.
+// hears has a store announce a key until something is heard. On MySQL and MariaDB a message has
+// half a second, which a busy machine may exceed, and none is sent for a while after one that was
+// late.
 func (e *ear) hears(s *table.Store) {
 	e.Helper()
 	for began := time.Now(); len(e.heard) == 0; time.Sleep(20 * time.Millisecond) {

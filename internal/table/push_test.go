@@ -109,7 +109,7 @@ func TestAnAnnouncementReachesManyListenersInFewStatements(t *testing.T) {
 		deaf, kill := ears, "KILL QUERY"
 		for began := time.Now(); len(deaf) > 0; time.Sleep(100 * time.Millisecond) {
 			r.log.Reset()
-			_ = r.store.Announce(t.Context(), []string{"key"}) // a late one wakes nobody
+			_ = r.store.Announce(t.Context(), []string{"key"}) // one that is late wakes no session
 			if n := r.log.Count(sends(kill)); n > 4 {
 				t.Fatalf("%d sessions were woken", n)
 			}

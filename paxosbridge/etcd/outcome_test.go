@@ -141,7 +141,8 @@ func TestALockIsKeptAndWaitedFor(t *testing.T) {
 	r.do(first.Unlock(t.Context()))
 	began := time.Now()
 	second := <-got
-	if waited := time.Since(began); second == nil || waited > 20*time.Second || // by a poll at the earliest after 50
+	// A poll would find it after 50 s at the earliest.
+	if waited := time.Since(began); second == nil || waited > 20*time.Second ||
 		second.Token() <= first.Token() {
 		t.Errorf("the waiter has %+v after %s", second, waited)
 	}

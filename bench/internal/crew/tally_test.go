@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -33,15 +32,19 @@ func (starved) lock(ctx context.Context, _ int, _ string) (func() error, error) 
 func (starved) close() error { return nil }
 
 func TestAProcessThatStarvesHasWaited(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // or a goroutine that begins late has waited for less
-		a, err := contend(t.Context(), starved{}, Task{Goroutines: 2, For: 20 * time.Millisecond})
+	// One that begins in the second half of its turn, as on a busy machine, has not waited.
+	for turn := 20 * time.Millisecond; ; turn *= 2 {
+		a, err := contend(t.Context(), starved{}, Task{Goroutines: 2, For: turn})
 		if err != nil || a.Pairs != 0 {
 			t.Fatalf("%d pairs: %v", a.Pairs, err)
 		}
-		if len(a.Waits) != 2 || a.Waits[0] != 20_000 {
-			t.Errorf("the waits are %v, not two of 20 ms", a.Waits)
+		if len(a.Waits) == 2 && min(a.Waits[0], a.Waits[1]) >= (turn/2).Microseconds() {
+			return
 		}
-	})
+		if turn > 5*time.Second {
+			t.Fatalf("the waits are %v, not two of %s", a.Waits, turn)
+		}
+	}
 }
 
 // broken is a locker that fails.
