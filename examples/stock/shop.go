@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/examples/internal/source"
@@ -26,10 +27,13 @@ type shop struct {
 	locks *rowlock.Client
 	rows  *forupdate.Locker
 	table *optimistic.Table[shelf]
+
+	thought atomic.Int64  // how many buyers without a lock have read
+	second  chan struct{} // closed when two have
 }
 
 func openShop(ctx context.Context, cfg settings) (s *shop, err error) {
-	s = &shop{settings: cfg}
+	s = &shop{settings: cfg, second: make(chan struct{})}
 	if s.db, err = source.OpenOwn(ctx, cfg.db, "stock"); err != nil {
 		return nil, err
 	}

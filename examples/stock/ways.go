@@ -40,11 +40,23 @@ func (s *shop) ways() []way {
 	}
 }
 
-// withNothing reads, thinks and writes. So do all others at the same moment.
+// withNothing reads, thinks and writes. So do all others at the same moment. Not even on a machine
+// that runs one after the other is it safe: the first thinks until a second has read.
 func (s *shop) withNothing(ctx context.Context, shelf int64, b buyer) error {
 	left, err := s.left(ctx, s.db, shelf)
 	if err != nil {
 		return err
+	}
+	switch s.thought.Add(1) {
+	case 1:
+		if s.buyers > 1 {
+			select {
+			case <-s.second:
+			case <-ctx.Done():
+			}
+		}
+	case 2:
+		close(s.second)
 	}
 	return s.inTx(ctx, func(tx *sqlx.Tx) error { return s.take(ctx, tx, shelf, left, b) })
 }
