@@ -25,15 +25,15 @@ const (
 
 // Cleaner releases, by owner, what attempts with an unknown outcome may have left: at once, and
 // again until a delayed statement can no longer grant it. An owner is used for one attempt only, so
-// that the cleaner never touches another attempt's lease.
+// that the cleaner never touches another attempt's lease. See Keep for what it leaves locked.
 type Cleaner struct {
 	store *adapter.Store
 	queue bool // tickets may be left behind too
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	orphans map[lease.Lease]*orphaned
-	cleaned int64 // that were released for the last time
+	orphans map[lease.Lease]*orphaned // those with a token are kept
+	cleaned int64                     // that were released for the last time
 	failing failing
 
 	wake   chan struct{}
@@ -43,7 +43,7 @@ type Cleaner struct {
 
 // orphaned is one orphan.
 type orphaned struct {
-	until time.Time // when no delayed statement can grant it any more
+	until time.Time // when no delayed statement can grant it any more, or to when it is kept
 	fresh bool      // no round has begun since it was added
 }
 
@@ -84,13 +84,23 @@ func Start(store *adapter.Store, queue bool, log *slog.Logger) *Cleaner {
 // AddLeases has what each lease's owner may have of its key released, whatever the token. A call
 // adds all that it leaves at once, so that one round releases them.
 func (c *Cleaner) AddLeases(leases ...lease.Lease) {
+	c.add(window, false, leases)
+}
+
+// Keep has a lease end in d, and no sooner. It is asked for until the store has answered: a key that
+// is free before its MinHold is over may have its work done twice.
+func (c *Cleaner) Keep(l lease.Lease, d time.Duration) { c.add(d, true, []lease.Lease{l}) }
+
+func (c *Cleaner) add(d time.Duration, kept bool, leases []lease.Lease) {
 	if len(leases) == 0 {
 		return
 	}
-	until := time.Now().Add(window)
+	until := time.Now().Add(d)
 	c.mu.Lock()
 	for _, l := range leases {
-		l.Token = 0
+		if !kept {
+			l.Token = 0
+		}
 		c.orphans[l] = &orphaned{until: until, fresh: true}
 	}
 	c.mu.Unlock()
@@ -132,16 +142,45 @@ func (c *Cleaner) loop(ctx context.Context) {
 }
 
 // take returns all orphans, or those that are fresh. None of them is fresh any more.
-func (c *Cleaner) take(fresh bool) (leases []lease.Lease) {
+func (c *Cleaner) take(fresh bool) (leases []lease.Lease, kept []lease.RenewRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for l, o := range c.orphans {
-		if o.fresh || !fresh {
+		switch left := time.Until(o.until); {
+		case fresh && !o.fresh:
+			continue
+		case l.Token > 0 && left > 0:
+			kept = append(kept, lease.RenewRequest{Lease: l, TTL: left})
+		default:
 			leases = append(leases, l)
-			o.fresh = false
+		}
+		o.fresh = false
+	}
+	return leases, kept
+}
+
+// ask asks the store once for all orphans, or those that are fresh.
+func (c *Cleaner) ask(ctx context.Context, fresh bool) map[lease.Lease]error {
+	answers := make(map[lease.Lease]error)
+	leases, kept := c.take(fresh)
+	if len(leases) > 0 {
+		var queued error
+		if c.queue { // tickets go first, because an owner without a ticket is granted nothing more
+			queued = c.store.Leave(ctx, leases)
+		}
+		for i, a := range c.store.Release(ctx, leases) {
+			answers[leases[i]] = cmp.Or(a.Err, queued)
 		}
 	}
-	return leases
+	if len(kept) > 0 {
+		for i, a := range c.store.Renew(ctx, kept) {
+			if a.Outcome == lease.Busy { // still behind a fence
+				a.Err = cmp.Or(a.Err, lease.ErrBusy)
+			}
+			answers[kept[i].Lease] = a.Err
+		}
+	}
+	return answers
 }
 
 // round releases once all orphans, or those that are fresh. It reports whether any orphan must be
@@ -150,30 +189,26 @@ func (c *Cleaner) round(ctx context.Context, fresh bool) (more bool, err error) 
 	// The bound is short, so that a store that hangs and then answers again is asked again.
 	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
-	now, leases := time.Now(), c.take(fresh)
-	if len(leases) == 0 {
+	now := time.Now()
+	answers := c.ask(ctx, fresh)
+	if len(answers) == 0 {
 		return false, nil
 	}
-	var queued error
-	if c.queue { // tickets go first, because an owner without a ticket is granted nothing more
-		queued = c.store.Leave(ctx, leases)
-	}
-	answers := c.store.Release(ctx, leases)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	failed := 0
-	for i, l := range leases {
-		switch failure := cmp.Or(answers[i].Err, queued); {
+	for l, failure := range answers {
+		switch {
 		case failure != nil:
 			err = failure
 			failed++
-		case now.After(c.orphans[l].until):
+		case l.Token > 0 || now.After(c.orphans[l].until):
 			delete(c.orphans, l)
 			c.cleaned++
 		}
 	}
 	switch {
-	case failed < len(leases):
+	case failed < len(answers):
 		c.failing = failing{}
 	case c.failing.due(now):
 		c.log.LogAttrs(ctx, slog.LevelWarn, "rowlock: release of leases with unknown outcome failed, trying again",
@@ -208,7 +243,7 @@ func (c *Cleaner) Stop(ctx context.Context) (err error) {
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("rowlock: close: a lease could not be released; it expires: %w", err)
+		err = fmt.Errorf("rowlock: close: a lease could not be released, or kept for its MinHold; it expires: %w", err)
 	}
 	return err
 }

@@ -75,12 +75,47 @@ func TestAnUnlockThatFailedKeepsTheKeyForItsLease(t *testing.T) {
 				s.OnRenew = renew
 				WantIs(t, "Unlock", l.Unlock(t.Context()), rowlock.ErrUnknown)
 				time.Sleep(TTL - time.Millisecond)
-				if !IsHeld(t, s, "k") {
-					t.Error("free before its lease has ended")
+				if _, _, releases := s.Calls(); releases > 0 || !IsHeld(t, s, "k") {
+					t.Errorf("before its lease has ended: %d releases, held %t", releases, IsHeld(t, s, "k"))
 				}
 				time.Sleep(2 * time.Millisecond)
-				if _, _, releases := s.Calls(); releases > 0 || IsHeld(t, s, "k") {
-					t.Errorf("%d releases, held %t", releases, IsHeld(t, s, "k"))
+				if IsHeld(t, s, "k") {
+					t.Error("held after its lease has ended")
+				}
+			})
+		})
+	}
+}
+
+// MinHold outlasts an outage in which Unlock fails, whether it is longer than the lease or much
+// shorter. If it ends in the outage, the key is free soon after that.
+func TestMinHoldIsKeptThoughItsUnlockFailed(t *testing.T) {
+	const outage = TTL / 3
+	for _, d := range []time.Duration{TTL / 10, TTL / 2, 10 * TTL} {
+		t.Run(d.String(), func(t *testing.T) {
+			Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+				began := time.Now()
+				l := Take(t, c, "k", rowlock.MinHold(d))
+				s.OnRenew = func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+					if time.Since(began) < outage {
+						return nil, ErrDown
+					}
+					return s.Store.Renew(ctx, reqs)
+				}
+				s.OnRelease = func(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
+					if time.Since(began) < outage {
+						return nil, ErrDown
+					}
+					return s.Store.Release(ctx, leases)
+				}
+				WantIs(t, "Unlock", l.Unlock(t.Context()), rowlock.ErrUnknown)
+				time.Sleep(d - time.Millisecond)
+				if !IsHeld(t, s, "k") {
+					t.Error("free before its MinHold is over")
+				}
+				time.Sleep(max(0, outage-d) + time.Second)
+				if IsHeld(t, s, "k") {
+					t.Error("locked after its MinHold")
 				}
 			})
 		})
@@ -98,11 +133,11 @@ func TestCloseLeavesManyKeysInOneCall(t *testing.T) {
 			Take(t, c, key, rowlock.MinHold(TTL))
 		}
 		began := time.Now()
-		if err := c.Close(); err != nil || time.Since(began) > 5*time.Second {
+		if err := c.Close(); err == nil || time.Since(began) > 10*time.Second {
 			t.Errorf("Close took %v: %v", time.Since(began), err)
 		}
-		if _, renewals, releases := s.Calls(); renewals != 7 || releases != 0 {
-			t.Errorf("%d leases were left to run out and %d freed, want 7 and none", renewals, releases)
+		if _, renewals, releases := s.Calls(); renewals%7 != 0 || renewals > 5*7 || releases != 0 {
+			t.Errorf("%d leases were kept and %d freed, want a few times 7 and none", renewals, releases)
 		}
 	})
 }
@@ -125,6 +160,7 @@ func TestAnUnlockWithMinHoldNeedsNoContextAndDoesNotHang(t *testing.T) {
 		if took := time.Since(began); took > 3*time.Second {
 			t.Errorf("Unlock took %v", took)
 		}
+		s.OnRenew = nil // or Close would tell that it keeps nothing
 	})
 }
 

@@ -51,7 +51,7 @@ type Released struct {
 	// Gone says that the row did not name the lease any more. Forced says that an operator had taken
 	// it away, where Left would explain it otherwise.
 	Gone, Forced bool
-	// Err wraps lease.ErrUnknown. Unless Keep was asked for, the orphan cleaner releases the lease.
+	// Err wraps lease.ErrUnknown. The orphan cleaner releases the lease, or keeps it for Keep.
 	Err error
 }
 
@@ -181,9 +181,9 @@ func (r *Releaser) clean(items []Release, answered *bool) {
 		}
 		switch {
 		case i.Unknown && i.Keep > 0: // or the copy could be granted when the lease has run out
-			time.AfterFunc(i.Keep, func() { r.Orphans.AddLeases(i.Lease) })
+			time.AfterFunc(i.Keep, func() { r.Orphans.AddLeases(i.late()...) })
 		case i.Unknown:
-			orphans = append(orphans, i.Lease)
+			orphans = append(orphans, i.late()...)
 		}
 		if i.Keep <= 0 && (i.Answer.Err != nil || !*answered) {
 			orphans = append(orphans, i.state.freed)
@@ -197,6 +197,15 @@ func (r *Releaser) clean(items []Release, answered *bool) {
 	}
 }
 
+// late are the leases that a copy of the granting request may still be granted. That of a reader may
+// have asked for the key alone, to make a reader group of it.
+func (i *Release) late() []lease.Lease {
+	if i.Lease.Shared {
+		return Forms(i.Lease)
+	}
+	return []lease.Lease{i.Lease}
+}
+
 // Forms are a lease as it is if its owner has the key alone, and if it shares it.
 func Forms(l lease.Lease) []lease.Lease {
 	alone, member := l, l
@@ -204,10 +213,9 @@ func Forms(l lease.Lease) []lease.Lease {
 	return []lease.Lease{alone, member}
 }
 
-// keep makes each lease end when its Keep does. Nothing is cleaned up after an error, because that
-// would free the key: the key is free when the lease ends that it has. A lease that is behind a
-// fence stays as it is for the same reason. A renewal under way may come later and give the lease
-// another TTL: MinHold promises a minimum.
+// keep makes each lease end when its Keep does. After an error, and behind a fence, the cleaner goes
+// on asking: the lease that it has may end sooner, or much later. A renewal under way may come later
+// and give the lease another TTL: MinHold promises a minimum.
 func (r *Releaser) keep(ctx context.Context, items []Release) {
 	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
@@ -216,6 +224,9 @@ func (r *Releaser) keep(ctx context.Context, items []Release) {
 		i.Answer.Gone = a.Err == nil && a.Outcome == lease.Lost
 		if a.Err != nil {
 			i.Answer.Err = oneline.Join(fmt.Errorf("%w: unlock %q", lease.ErrUnknown, i.Lease.Key), a.Err)
+		}
+		if a.Err != nil || a.Outcome == lease.Busy {
+			r.Orphans.Keep(i.Lease, i.Keep)
 		}
 		r.Queue.Kept(i.Lease.Key)
 	})

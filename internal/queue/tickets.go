@@ -196,6 +196,9 @@ func (q *Tickets) among(ids []string, now time.Time) (waiters []lease.Lease, sil
 	if !due {
 		silent = nil
 	}
+	for _, t := range silent {
+		t.beating = true
+	}
 	slices.SortFunc(waiters, func(a, b lease.Lease) int { return cmp.Compare(a.Key, b.Key) })
 	return waiters, silent
 }
@@ -222,6 +225,7 @@ func (q *Tickets) alive(tickets []*ticket, when time.Time, err error) (served []
 	defer q.mu.Unlock()
 	var orphans []lease.Lease
 	for _, t := range tickets {
+		t.beating = false
 		switch {
 		case q.waiting[t.id()] != nil && err == nil:
 			t.joined = when

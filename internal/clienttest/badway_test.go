@@ -1,0 +1,149 @@
+package clienttest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
+)
+
+// badWay is a store in memory behind a network that delays, refuses and loses requests and answers,
+// of every ability that changes rows.
+type badWay struct {
+	*memstore.Store
+	mu   sync.Mutex
+	rng  *rand.Rand
+	calm bool
+	late *sync.WaitGroup // requests under way
+}
+
+// fate is what becomes of one request.
+func (b *badWay) fate() (there, back time.Duration, lost string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.calm {
+		return time.Millisecond, 0, ""
+	}
+	there, back = upTo(b.rng, 3*time.Millisecond), upTo(b.rng, 3*time.Millisecond)
+	slow := upTo(b.rng, 3*time.Second)
+	switch n := b.rng.IntN(100); {
+	case n < 6:
+		there = slow
+	case n < 12:
+		back = slow
+	case n < 16:
+		lost = "refused"
+	case n < 19:
+		lost = "request"
+	case n < 23:
+		lost = "answer"
+	}
+	return there, back, lost
+}
+
+func (b *badWay) calmDown() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calm = true
+}
+
+// carried carries a call. A request that was sent may arrive after its sender has given up.
+func carried[Q, A any](
+	ctx context.Context, b *badWay, call func(context.Context, []Q) (A, error), items []Q,
+) (none A, err error) {
+	there, back, lost := b.fate()
+	if lost == "refused" {
+		return none, ErrDown
+	}
+	type answer struct {
+		a   A
+		err error
+	}
+	done := make(chan answer, 1)
+	if lost != "request" {
+		b.late.Go(func() {
+			time.Sleep(there)
+			a, err := call(context.WithoutCancel(ctx), items)
+			if lost == "" {
+				time.Sleep(back)
+				done <- answer{a, err}
+			}
+		})
+	}
+	select {
+	case got := <-done:
+		return got.a, got.err
+	case <-time.After(10 * time.Second): // as every store does some day
+		return none, fmt.Errorf("%w: %w", lease.ErrUnknown, ErrDown)
+	case <-ctx.Done():
+		return none, fmt.Errorf("%w: %w", lease.ErrUnknown, ctx.Err())
+	}
+}
+
+type (
+	asks     = []lease.AcquireRequest
+	acquired = []lease.Acquired
+)
+
+func (b *badWay) Acquire(ctx context.Context, q asks) (acquired, error) {
+	return carried(ctx, b, b.Store.Acquire, q)
+}
+
+func (b *badWay) AcquireAll(ctx context.Context, q asks) (acquired, error) {
+	return carried(ctx, b, b.Store.AcquireAll, q)
+}
+
+func (b *badWay) Claim(ctx context.Context, q asks) (acquired, error) {
+	return carried(ctx, b, b.Store.Claim, q)
+}
+
+func (b *badWay) Share(ctx context.Context, q asks) (acquired, error) {
+	return carried(ctx, b, b.Store.Share, q)
+}
+
+func (b *badWay) AcquireAny(ctx context.Context, q asks, n int) (acquired, error) {
+	any := func(ctx context.Context, q asks) (acquired, error) { return b.Store.AcquireAny(ctx, q, n) }
+	return carried(ctx, b, any, q)
+}
+
+func (b *badWay) Renew(ctx context.Context, q []lease.RenewRequest) ([]lease.Renewed, error) {
+	return carried(ctx, b, b.Store.Renew, q)
+}
+
+func (b *badWay) Downgrade(ctx context.Context, q []lease.RenewRequest) ([]lease.Renewed, error) {
+	return carried(ctx, b, b.Store.Downgrade, q)
+}
+
+func (b *badWay) Release(ctx context.Context, q []lease.Lease) ([]lease.Released, error) {
+	return carried(ctx, b, b.Store.Release, q)
+}
+
+func (b *badWay) Pass(ctx context.Context, q []lease.Lease) ([]lease.Passed, error) {
+	return carried(ctx, b, b.Store.Pass, q)
+}
+
+func (b *badWay) HandOver(ctx context.Context, q []lease.HandOver) (acquired, error) {
+	return carried(ctx, b, b.Store.HandOver, q)
+}
+
+func (b *badWay) Join(ctx context.Context, q []lease.Ticket) error {
+	join := func(ctx context.Context, q []lease.Ticket) (int, error) { return 0, b.Store.Join(ctx, q) }
+	_, err := carried(ctx, b, join, q)
+	return err
+}
+
+func (b *badWay) Leave(ctx context.Context, q []lease.Lease) error {
+	leave := func(ctx context.Context, q []lease.Lease) (int, error) { return 0, b.Store.Leave(ctx, q) }
+	_, err := carried(ctx, b, leave, q)
+	return err
+}
+
+func (b *badWay) Intend(ctx context.Context, by lease.Owner, keys []string, d time.Duration) error {
+	intend := func(ctx context.Context, q []string) (int, error) { return 0, b.Store.Intend(ctx, by, q, d) }
+	_, err := carried(ctx, b, intend, keys)
+	return err
+}
