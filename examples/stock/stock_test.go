@@ -18,7 +18,6 @@ func TestMain(m *testing.M) { program.Main(m, &binary) }
 var line = regexp.MustCompile(`(?m)^(\S.*?) {2,}(\d+) +(\d+) +\d+ +(█+|✗.*)$`)
 
 func TestNothingIsSoldTwice(t *testing.T) {
-	oversold := 0
 	for _, k := range testdb.Drawn(t, testdb.Kinds) {
 		t.Run(k.Name, func(t *testing.T) {
 			db := program.Fresh(t, k)
@@ -39,17 +38,10 @@ func TestNothingIsSoldTwice(t *testing.T) {
 					t.Errorf("%s: sold %s, left %s, drawn %q", l[1], l[2], l[3], l[4])
 				}
 			}
-			// By luck no two buyers meet: on SQLite, where the machine lets one buy after the other.
-			switch said := lines[0][4]; {
-			case strings.Contains(said, "oversold"):
-				oversold++
-			case said != "✗ nothing keeps two from one item":
-				t.Errorf("without a lock: %q", said)
+			if !strings.Contains(lines[0][4], "oversold") {
+				t.Errorf("without a lock: %q; has the sale no rush?", lines[0][4])
 			}
 		})
-	}
-	if oversold == 0 && !t.Failed() {
-		t.Error("without a lock nothing was oversold on any database; has the sale no rush?")
 	}
 }
 

@@ -78,10 +78,15 @@ func enqueue(s *servertest.Scene, m servertest.Mode, n int, ttl time.Duration,
 		c.Expect("ready")
 		q.children = append(q.children, c)
 	}
+	for _, c := range q.children {
+		q.ends.Go(func() {
+			for said := c.Receive(); said != "done" && said != "(nothing more)"; said = c.Receive() {
+				q.said <- said
+			}
+		})
+	}
 	for i := range n {
-		q.children[i%queueProcesses].Send(fmt.Sprintf("%d/%d %d", i%queueProcesses, i,
-			priorities[i%len(priorities)]))
-		s.Eventually("the next ticket", func() bool { return tickets(s) == int64(i+1) })
+		q.enter(i, priorities)
 	}
 	rows, err := s.Env.DB.QueryContext(s.Context(),
 		s.Env.SQL(`SELECT note FROM {rowlock_queue} WHERE {rank} IS NOT NULL ORDER BY {rank}, ticket`))
@@ -94,14 +99,32 @@ func enqueue(s *servertest.Scene, m servertest.Mode, n int, ttl time.Duration,
 		q.waiting = append(q.waiting, name)
 	}
 	s.OK(rows.Err())
-	for _, c := range q.children {
-		q.ends.Go(func() {
-			for said := c.Receive(); said != "done" && said != "(nothing more)"; said = c.Receive() {
-				q.said <- said
-			}
-		})
-	}
 	return q
+}
+
+// enter starts a waiter, and returns when there is a ticket for each that was started. A waiter that
+// a busy server has sent away comes again.
+func (q *queue) enter(i int, priorities []int) {
+	q.Helper()
+	q.children[i%queueProcesses].Send(fmt.Sprintf("%d/%d %d", i%queueProcesses, i,
+		priorities[i%len(priorities)]))
+	for again := true; again; {
+		q.Eventually("the next ticket", func() bool {
+			again = len(q.said) > 0
+			return again || tickets(q.Scene) == int64(i+1)
+		})
+		if !again {
+			return
+		}
+		said := <-q.said
+		var v served
+		var child, gone int
+		if _, err := fmt.Sscanf(said, "%d/%d", &child, &gone); err != nil || scans(said, &v.name, &v.token, &v.at) {
+			q.Fatalf("in place of a ticket a child said %q", said)
+		}
+		q.Logf("again: %s", said)
+		q.children[child].Send(fmt.Sprintf("%d/%d %d", child, gone, priorities[gone%len(priorities)]))
+	}
 }
 
 // end returns when every waiter has unlocked.
@@ -163,7 +186,7 @@ func (q *queue) wantOrder(want []string) {
 func TestFairWaitersOfManyProcessesAreServedInTheOrderOfTheirTickets(t *testing.T) {
 	eachFair(t, func(s *servertest.Scene, m servertest.Mode) {
 		n := queueLength(s, m)
-		l := s.Take(s.Client(m.Set), "queue")
+		l := s.Take(s.Client(m.Set), "queue", rowlock.TTL(time.Hour))
 		q := enqueue(s, m, n, 20*time.Second, 5, 4, 6)
 		if len(q.waiting) != n {
 			s.Fatalf("%d tickets for %d waiters", len(q.waiting), n)
@@ -197,7 +220,7 @@ func queueLength(s *servertest.Scene, m servertest.Mode) int {
 func TestTheWaitersOfAKilledProcessAreOneHoleInTheQueue(t *testing.T) {
 	const n, before, dead, ttl = 48, 10, 1, 6 * time.Second
 	eachFair(t, func(s *servertest.Scene, m servertest.Mode) {
-		l := s.Take(s.Client(m.Set), "queue")
+		l := s.Take(s.Client(m.Set), "queue", rowlock.TTL(time.Hour))
 		q := enqueue(s, m, n, ttl, 5)
 		s.OK(l.Unlock(s.Context()))
 		q.awaitServed(before)
