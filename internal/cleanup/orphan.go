@@ -87,8 +87,8 @@ func (c *Cleaner) AddLeases(leases ...lease.Lease) {
 	c.add(window, false, leases)
 }
 
-// Keep has a lease end in d, and no sooner. It is asked for until the store has answered: a key that
-// is free before its MinHold is over may have its work done twice.
+// Keep has a lease end in d, and no sooner. It is asked for until the store has answered: a key
+// that is free before its MinHold is over may have its work done twice.
 func (c *Cleaner) Keep(l lease.Lease, d time.Duration) { c.add(d, true, []lease.Lease{l}) }
 
 func (c *Cleaner) add(d time.Duration, kept bool, leases []lease.Lease) {

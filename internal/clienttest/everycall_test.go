@@ -17,7 +17,7 @@ import (
 )
 
 // Calls of every kind with options of every kind, by callers of up to three clients on a bad
-// network: nobody holds a key beside another unless both share it, tokens grow, and a lock is
+// network: no caller holds a key beside another unless both share it, tokens grow, and a lock is
 // returned or an error. Twenty seconds after the last Unlock, whatever it has returned, all keys
 // are free, long before their leases end.
 func TestCallsOfEveryKindOnABadNetwork(t *testing.T) {

@@ -39,8 +39,8 @@ func (q *Tickets) Join(_ context.Context, c *Call) (Waiter, bool, error) {
 }
 
 // Attempt does for each ticket what the last poll has found to do, until one has its key. If there
-// was nothing, as after an outage, the first ticket asks. Before the tickets are taken it claims the
-// keys under owners of their own, because the outcome of that claim may be unknown.
+// was nothing, as after an outage, the first ticket asks. Before the tickets are taken it claims
+// the keys under owners of their own, because the outcome of that claim may be unknown.
 func (w *inOrder) Attempt(ctx context.Context) (g Grants, err error) {
 	if !w.queued {
 		return w.q.cfg.Asker.Ask(ctx, w.call, w.call.Requests())

@@ -197,8 +197,8 @@ func (r *Releaser) clean(items []Release, answered *bool) {
 	}
 }
 
-// late are the leases that a copy of the granting request may still be granted. That of a reader may
-// have asked for the key alone, to make a reader group of it.
+// late are the leases that a copy of the granting request may still be granted. That of a reader
+// may have asked for the key alone, to make a reader group of it.
 func (i *Release) late() []lease.Lease {
 	if i.Lease.Shared {
 		return Forms(i.Lease)
@@ -213,9 +213,9 @@ func Forms(l lease.Lease) []lease.Lease {
 	return []lease.Lease{alone, member}
 }
 
-// keep makes each lease end when its Keep does. After an error, and behind a fence, the cleaner goes
-// on asking: the lease that it has may end sooner, or much later. A renewal under way may come later
-// and give the lease another TTL: MinHold promises a minimum.
+// keep makes each lease end when its Keep does. After an error, and behind a fence, the cleaner
+// goes on asking: the lease that it has may end sooner, or much later. A renewal under way may come
+// later and give the lease another TTL: MinHold promises a minimum.
 func (r *Releaser) keep(ctx context.Context, items []Release) {
 	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()

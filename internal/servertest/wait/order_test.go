@@ -102,8 +102,8 @@ func enqueue(s *servertest.Scene, m servertest.Mode, n int, ttl time.Duration,
 	return q
 }
 
-// enter starts a waiter, and returns when there is a ticket for each that was started. A waiter that
-// a busy server has sent away comes again.
+// enter starts a waiter, and returns when there is a ticket for each that was started. A waiter
+// that a busy server has sent away comes again.
 func (q *queue) enter(i int, priorities []int) {
 	q.Helper()
 	q.children[i%queueProcesses].Send(fmt.Sprintf("%d/%d %d", i%queueProcesses, i,
