@@ -303,7 +303,10 @@ func TestWhatFailsIsRolledBackAndRunAgain(t *testing.T) {
 		s.mu.Unlock()
 		req, _ := http.NewRequestWithContext(s.Context(), "POST", s.url+"/orders?a=1", nil)
 		req.Header.Set("Idempotency-Key", "key")
-		if res, err := http.DefaultClient.Do(req); err == nil {
+		// On a connection that it used before, Go's client repeats by itself what has an Idempotency-Key
+		// and broke off.
+		fresh := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		if res, err := fresh.Do(req); err == nil {
 			_ = res.Body.Close()
 			s.Errorf("a panic was answered: %v", res)
 		}
@@ -312,7 +315,7 @@ func TestWhatFailsIsRolledBackAndRunAgain(t *testing.T) {
 		s.mu.Unlock()
 		s.want(s.post("key", ""), 201, false)
 		s.want(s.post("key", ""), 201, true)
-		s.wantDone(8, 1) // Go's client repeats by itself what has an Idempotency-Key and broke off
+		s.wantDone(7, 1)
 	})
 }
 
