@@ -2,47 +2,31 @@ package clienttest
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/lossy"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
 )
 
-// badWay is a store in memory behind a network that delays, refuses and loses requests and answers,
-// of every ability that changes rows.
+// badWay is a store in memory behind a network that mostly works, for every ability that changes
+// rows.
 type badWay struct {
 	*memstore.Store
 	mu   sync.Mutex
 	rng  *rand.Rand
 	calm bool
-	late *sync.WaitGroup // requests under way
 }
 
-// fate is what becomes of one request.
-func (b *badWay) fate() (there, back time.Duration, lost string) {
+func (b *badWay) fate() lossy.Fate {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.calm {
-		return time.Millisecond, 0, ""
+		return lossy.Fate{}
 	}
-	there, back = upTo(b.rng, 3*time.Millisecond), upTo(b.rng, 3*time.Millisecond)
-	slow := upTo(b.rng, 3*time.Second)
-	switch n := b.rng.IntN(100); {
-	case n < 6:
-		there = slow
-	case n < 12:
-		back = slow
-	case n < 16:
-		lost = "refused"
-	case n < 19:
-		lost = "request"
-	case n < 23:
-		lost = "answer"
-	}
-	return there, back, lost
+	return lossy.Mostly(b.rng, 3*time.Second)
 }
 
 func (b *badWay) calmDown() {
@@ -51,37 +35,13 @@ func (b *badWay) calmDown() {
 	b.calm = true
 }
 
-// carried carries a call. A request that was sent may arrive after its sender has given up.
+// carried carries a call. It is given up some day, as by every store.
 func carried[Q, A any](
 	ctx context.Context, b *badWay, call func(context.Context, []Q) (A, error), items []Q,
-) (none A, err error) {
-	there, back, lost := b.fate()
-	if lost == "refused" {
-		return none, ErrDown
-	}
-	type answer struct {
-		a   A
-		err error
-	}
-	done := make(chan answer, 1)
-	if lost != "request" {
-		b.late.Go(func() {
-			time.Sleep(there)
-			a, err := call(context.WithoutCancel(ctx), items)
-			if lost == "" {
-				time.Sleep(back)
-				done <- answer{a, err}
-			}
-		})
-	}
-	select {
-	case got := <-done:
-		return got.a, got.err
-	case <-time.After(10 * time.Second): // as every store does some day
-		return none, fmt.Errorf("%w: %w", lease.ErrUnknown, ErrDown)
-	case <-ctx.Done():
-		return none, fmt.Errorf("%w: %w", lease.ErrUnknown, ctx.Err())
-	}
+) (A, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return lossy.Carry(ctx, b.fate(), func(ctx context.Context) (A, error) { return call(ctx, items) })
 }
 
 type (

@@ -57,11 +57,11 @@ type holding struct {
 
 // play has callers work for two minutes of virtual time.
 func (p *everyCall) play(rng *rand.Rand, fair bool) {
-	var late, callers sync.WaitGroup
+	var callers sync.WaitGroup
 	var ways []*badWay
 	var clients []*rowlock.Client
 	for range 1 + rng.IntN(3) {
-		way := &badWay{Store: p.store, rng: rand.New(rand.NewPCG(rng.Uint64(), 1)), late: &late}
+		way := &badWay{Store: p.store, rng: rand.New(rand.NewPCG(rng.Uint64(), 1))}
 		cfg := &rowlock.Config{
 			Fair: fair, TTL: TTL, Reaper: rowlock.ReaperConfig{Off: true},
 			Hints: []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff}[rng.IntN(2)], HandOvers: rng.IntN(4),
@@ -85,7 +85,6 @@ func (p *everyCall) play(rng *rand.Rand, fair bool) {
 	if got := heldKeys(p.T, p.store); got != "" {
 		p.Errorf("%q are locked 20 s after the last Unlock", got)
 	}
-	late.Wait()
 }
 
 // visit is one call, and what is done with its locks.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -36,13 +37,35 @@ func Fates(longest time.Duration) *rapid.Generator[Fate] {
 	})
 }
 
+// Mostly draws the fate of a request on a network that mostly works: one in eight is late, by up to
+// longest, and one in nine is refused, or lost on one of its ways.
+func Mostly(rng *rand.Rand, longest time.Duration) Fate {
+	upTo := func(d time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(d))) }
+	f := Fate{there: upTo(3 * time.Millisecond), back: upTo(3 * time.Millisecond)}
+	switch n := rng.IntN(100); {
+	case n < 6:
+		f.there = upTo(longest)
+	case n < 12:
+		f.back = upTo(longest)
+	case n < 16:
+		f.lost = "refused"
+	case n < 19:
+		f.lost = "request"
+	case n < 23:
+		f.lost = "answer"
+	}
+	return f
+}
+
 // Carry makes a call with that fate. It does not hear of ctx on the way there: a request that was
 // sent may arrive after its sender has given up.
-func Carry[A any](ctx context.Context, f Fate, call func(context.Context) ([]A, error)) ([]A, error) {
+func Carry[A any](
+	ctx context.Context, f Fate, call func(context.Context) (A, error),
+) (none A, err error) {
 	if f.lost == "refused" {
-		return nil, errRefused
+		return none, errRefused
 	}
-	done := make(chan []A, 1)
+	done := make(chan A, 1)
 	if f.lost != "request" {
 		go func() {
 			time.Sleep(f.there)
@@ -57,7 +80,7 @@ func Carry[A any](ctx context.Context, f Fate, call func(context.Context) ([]A, 
 	case answers := <-done:
 		return answers, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", lease.ErrUnknown, ctx.Err())
+		return none, fmt.Errorf("%w: %w", lease.ErrUnknown, ctx.Err())
 	}
 }
 
