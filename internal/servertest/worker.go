@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -40,6 +42,7 @@ func AtWork(t *testing.T, jobs map[string]Job) {
 	if len(what) != 7 {
 		t.Skip("only for a child process")
 	}
+	defer driversEnd()
 	k := KindNamed(what[1])
 	ttl, _ := time.ParseDuration(what[4])
 	db, err := sql.Open(k.Driver, what[5])
@@ -63,6 +66,13 @@ func AtWork(t *testing.T, jobs map[string]Job) {
 		return
 	}
 	fmt.Println("child: done")
+}
+
+// driversEnd waits for what drivers do after Close: pgx closes a connection whose statement it has
+// interrupted beside its callers, for up to 15 s where a busy server takes its time.
+func driversEnd() {
+	for began := time.Now(); goleak.Find() != nil && time.Since(began) < Patience; {
+	}
 }
 
 // opened opens again while the database is too busy to answer. The test shows what a child says on
