@@ -183,8 +183,8 @@ func (c *Cleaner) ask(ctx context.Context, fresh bool) map[lease.Lease]error {
 	return answers
 }
 
-// round releases once all orphans, or those that are fresh. It reports whether any orphan must be
-// released again, and why one could not be.
+// round asks once for all orphans, or those that are fresh. It reports whether it must ask again
+// for any, and why one could not be released, or kept.
 func (c *Cleaner) round(ctx context.Context, fresh bool) (more bool, err error) {
 	// The bound is short, so that a store that hangs and then answers again is asked again.
 	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)

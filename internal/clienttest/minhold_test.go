@@ -56,7 +56,7 @@ func TestAnUnlockAfterMaxHoldKeepsMinHold(t *testing.T) {
 	}
 }
 
-// Nothing frees the key before its time: no error, and no cleaning up by the client.
+// Nothing frees the key before its time: no error, and no release by the client.
 func TestAnUnlockThatFailedKeepsTheKeyForItsLease(t *testing.T) {
 	for name, renew := range map[string]func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error){
 		"the call": func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error) {
