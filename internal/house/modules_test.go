@@ -107,6 +107,21 @@ func TestModulesRequireWhatTheyAreTestedWith(t *testing.T) {
 	}
 }
 
+// go.work lends a module what another requires. Its users have no go.work: theirs must build with
+// what its own go.mod lists, and so must its tests.
+func TestModulesRequireWhatTheirTestsImport(t *testing.T) {
+	t.Chdir(root)
+	for _, dir := range inWork(t) {
+		cmd := exec.Command("go", "-C", dir, "list", "-test", "-deps", "./...")
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
+		var said strings.Builder
+		cmd.Stderr = &said
+		if err := cmd.Run(); err != nil {
+			t.Errorf("in %s: %v, cured by go -C %s mod tidy -e\n%s", dir, err, dir, said.String())
+		}
+	}
+}
+
 // older are versions of frameworks that an application may have for reasons of its own.
 var older = map[string]string{
 	"github.com/prometheus/client_golang": "v1.20.5",
