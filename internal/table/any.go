@@ -24,7 +24,9 @@ func (s *Store) AcquireAny(ctx context.Context, reqs []lease.AcquireRequest, n i
 		return nil, err
 	}
 	out, err := s.acquireAny(ctx, reqs, n)
-	if err == nil && slices.ContainsFunc(out, isGroups) {
+	// Not after a grant: an error of what comes next would hide it from its caller.
+	granted := slices.ContainsFunc(out, func(a lease.Acquired) bool { return a.Granted })
+	if err == nil && !granted && slices.ContainsFunc(out, isGroups) {
 		return s.againAll(ctx, reqs, out, func(ctx context.Context, reqs []lease.AcquireRequest) (
 			[]lease.Acquired, error,
 		) {
