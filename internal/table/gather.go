@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -14,7 +15,7 @@ import (
 // single request is never delayed to form a batch.
 type gather struct {
 	verb string
-	run  func(ctx context.Context, note string, reqs []lease.RenewRequest) []member
+	run  func(ctx context.Context, note string, reqs []lease.RenewRequest, wanted wanted) []member
 
 	mu      sync.Mutex
 	running bool
@@ -23,14 +24,21 @@ type gather struct {
 	asked   map[string]int // requests under way, by key
 }
 
+// wanted returns those of a statement's requests whose callers still wait. Each try asks anew: a
+// client removes what a call may have left for a few seconds after the call, and whom a later try
+// let in would stay until it expires.
+type wanted func() []lease.RenewRequest
+
 type gathered struct {
 	note string
 	reqs []lease.RenewRequest
 	out  []member
 	done chan struct{}
+	left bool // by its caller
 }
 
-// do answers each request. A caller that leaves early does not know the outcome.
+// do answers each request. A caller that leaves early does not know the outcome, unless its
+// requests still waited for an earlier statement.
 func (g *gather) do(ctx context.Context, note string, reqs []lease.RenewRequest) []member {
 	if err := ctx.Err(); err != nil {
 		return answers(reqs, nil, false, fmt.Errorf("rowlock: %s %q: %w", g.verb, reqs[0].Key, err))
@@ -42,7 +50,7 @@ func (g *gather) do(ctx context.Context, note string, reqs []lease.RenewRequest)
 		g.mu.Unlock()
 		defer g.next() // also if a driver panics: all later requests would wait for this one
 		defer g.count(reqs, -1)
-		return g.run(ctx, note, reqs)
+		return g.run(ctx, note, reqs, func() []lease.RenewRequest { return slices.Clone(reqs) })
 	}
 	mine := &gathered{note: note, reqs: reqs, done: make(chan struct{})}
 	g.pending = append(g.pending, mine)
@@ -55,9 +63,21 @@ func (g *gather) do(ctx context.Context, note string, reqs []lease.RenewRequest)
 	case <-mine.done:
 		return mine.out
 	case <-ctx.Done():
-		return answers(reqs, nil, false,
-			fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, g.verb, reqs[0].Key, ctx.Err()))
+		return answers(reqs, nil, false, g.leave(ctx, mine))
 	}
+}
+
+// leave takes a caller's requests back, or says that they are under way.
+func (g *gather) leave(ctx context.Context, mine *gathered) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	mine.left = true
+	if i := slices.Index(g.pending, mine); i >= 0 {
+		g.pending = slices.Delete(g.pending, i, i+1)
+		g.countLocked(mine.reqs, -1)
+		return fmt.Errorf("rowlock: %s %q: not sent; %w", g.verb, mine.reqs[0].Key, ctx.Err())
+	}
+	return fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, g.verb, mine.reqs[0].Key, ctx.Err())
 }
 
 // asks reports whether a request for key is under way.
@@ -118,7 +138,16 @@ func (g *gather) together(all []*gathered) {
 			}
 			batch, reqs = append(batch, one), append(reqs, one.reqs...)
 		}
-		out := g.run(context.Background(), note, reqs)
+		out := g.run(context.Background(), note, reqs, func() (still []lease.RenewRequest) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			for _, one := range batch {
+				if !one.left {
+					still = append(still, one.reqs...)
+				}
+			}
+			return still
+		})
 		g.count(reqs, -1)
 		for _, one := range batch {
 			one.out, out = out[:len(one.reqs)], out[len(one.reqs):]

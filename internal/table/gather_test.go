@@ -2,6 +2,8 @@ package table
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,7 +17,7 @@ func TestAPanicEndsAGathering(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, began := make(chan struct{}), make(chan struct{})
 		g := &gather{verb: "share"}
-		g.run = func(_ context.Context, note string, reqs []lease.RenewRequest) []member {
+		g.run = func(_ context.Context, note string, reqs []lease.RenewRequest, _ wanted) []member {
 			if note == "panics" {
 				close(began)
 				<-first
@@ -43,38 +45,50 @@ func TestAPanicEndsAGathering(t *testing.T) {
 	})
 }
 
-// The same for what ends reader groups: all later releases of readers would wait in vain.
-func TestAPanicEndsAGlance(t *testing.T) {
+// A reader's caller has left: no later statement lets the reader in. Nothing would remove it, for
+// the client looks for what a call has left for a few seconds after the call.
+func TestAReaderWhoseCallerHasLeftIsLetInByNoLaterTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		first, began := make(chan struct{}), make(chan struct{})
-		g := &glance{}
-		g.end = func(_ context.Context, keys []string) map[string]lease.Released {
-			if keys[0] == "panics" {
-				close(began)
-				<-first
-				panic("a driver's")
+		try := make(chan struct{})
+		var asked []string
+		g := &gather{verb: "share"}
+		g.run = func(_ context.Context, _ string, reqs []lease.RenewRequest, wanted wanted) []member {
+			for range 2 { // the first try has no answer
+				<-try
+				for _, r := range wanted() {
+					asked = append(asked, r.Key)
+				}
 			}
-			return map[string]lease.Released{keys[0]: {Awaited: true}}
+			return make([]member, len(reqs))
 		}
-		var awaited atomic.Int32
-		look := func(key string) {
-			defer func() { _ = recover() }()
-			out := new(lease.Released)
-			g.look(t.Context(), []lease.Lease{{Key: key}}, []*lease.Released{out})
-			if out.Awaited {
-				awaited.Add(1)
-			}
+		errs := make(map[string]error)
+		ask := func(ctx context.Context, key string) {
+			errs[key] = g.do(ctx, "", []lease.RenewRequest{{Lease: lease.Lease{Key: key}}})[0].err
 		}
-		go look("panics")
-		<-began
-		go look("beside")
-		synctest.Wait()
-		close(first)
-		synctest.Wait()
-		go look("after")
-		synctest.Wait()
-		if n := awaited.Load(); n != 2 {
-			t.Errorf("%d of two looks have ended their reader groups", n)
+		ctx, leave := context.WithCancel(t.Context())
+		next := func(f func()) { f(); synctest.Wait() }
+		next(func() { go ask(t.Context(), "a") })
+		next(func() { go ask(ctx, "unsent") })
+		next(leave)
+		ctx, leave = context.WithCancel(t.Context())
+		next(func() { go ask(t.Context(), "stays") })
+		next(func() { go ask(ctx, "leaves") })
+		for range 3 {
+			next(func() { try <- struct{}{} })
+		}
+		next(leave)
+		next(func() { try <- struct{}{} })
+		if got, want := strings.Join(asked, " "), "a a stays leaves stays"; got != want {
+			t.Errorf("asked for %q, want %q", got, want)
+		}
+		if err := errs["unsent"]; !errors.Is(err, context.Canceled) || errors.Is(err, lease.ErrUnknown) {
+			t.Errorf("left before its statement: %v", err)
+		}
+		if err := errs["leaves"]; !errors.Is(err, lease.ErrUnknown) {
+			t.Errorf("left beside its statement: %v", err)
+		}
+		if errs["stays"] != nil || g.asks("unsent") || g.asks("leaves") {
+			t.Errorf("who stays: %v; under way: %v", errs["stays"], g.asked)
 		}
 	})
 }

@@ -202,7 +202,7 @@ func (s *Store) dropMembers(ctx context.Context, dead map[id]member) error {
 	if len(members) == 0 {
 		return nil
 	}
-	return s.leave(ctx, "", members)[0].err
+	return s.leave(ctx, "", members, nil)[0].err
 }
 
 func (s *Store) sweepGroups(ctx context.Context, o lease.SweepOptions) error {

@@ -14,19 +14,27 @@ import (
 
 // join lets members in, in one statement if the database returns what it writes, or if all are for
 // one key. Each answer is told by a statement that has written this member's row.
-func (s *Store) join(ctx context.Context, note string, reqs []lease.RenewRequest) []member {
+func (s *Store) join(
+	ctx context.Context, note string, reqs []lease.RenewRequest, wanted wanted,
+) []member {
 	text := s.d.AsStored(note)
 	if len(reqs) == 1 {
 		m, uncertain, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", reqs[0].Key},
-			func(ctx context.Context, session *conn.Session) (member, error) {
-				return s.joinOne(ctx, session, text, &reqs[0])
+			func(ctx context.Context, session *conn.Session) (m member, err error) {
+				if rows := wanted(); len(rows) > 0 {
+					m, err = s.joinOne(ctx, session, text, &rows[0])
+				}
+				return m, err
 			})
 		return []member{m.told(uncertain, err)}
 	}
-	rows := slices.Clone(reqs)
-	slices.SortFunc(rows, memberOrder)
 	found, uncertain, err := askTwice(ctx, s.engine, about{conn.Acquire, "share", reqs[0].Key},
 		func(ctx context.Context, session *conn.Session) (map[id]member, error) {
+			rows := wanted()
+			if len(rows) == 0 {
+				return nil, nil
+			}
+			slices.SortFunc(rows, memberOrder)
 			return s.joinAll(ctx, session, text, rows)
 		})
 	return answers(reqs, found, uncertain, err)

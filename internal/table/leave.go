@@ -5,14 +5,16 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// leave removes members, several in one statement. Of one it also tells whether others stay.
-func (s *Store) leave(ctx context.Context, _ string, reqs []lease.RenewRequest) []member {
+// leave removes members, several in one statement. Of one it also tells whether others stay. A
+// member may leave however late.
+func (s *Store) leave(ctx context.Context, _ string, reqs []lease.RenewRequest, _ wanted) []member {
 	if len(reqs) == 1 && reqs[0].Token != 0 {
 		m, uncertain, err := askTwice(ctx, s.engine, about{conn.Release, "release", reqs[0].Key},
 			func(ctx context.Context, session *conn.Session) (member, error) {
@@ -117,7 +119,7 @@ func (s *Store) releaseMembers(ctx context.Context, leases []lease.Lease) []leas
 		reqs[i].Lease = l
 	}
 	out := make([]lease.Released, len(leases))
-	var unsure []lease.Lease
+	var unsure []lease.RenewRequest
 	var told []*lease.Released
 	for i, m := range s.leaves.do(ctx, "", reqs) {
 		o := &out[i]
@@ -127,22 +129,33 @@ func (s *Store) releaseMembers(ctx context.Context, leases []lease.Lease) []leas
 		switch {
 		case m.err != nil || m.stays:
 		case m.last && !s.joins.asks(leases[i].Key):
-			o.Shared, o.Awaited = false, s.freed(ctx, leases[i].Key).Awaited
+			o.Shared, o.Awaited = false, s.freed(ctx, leases[i].Key)
 		default:
-			unsure, told = append(unsure, leases[i]), append(told, o)
+			unsure, told = append(unsure, reqs[i]), append(told, o)
 		}
 	}
-	s.emptied.look(ctx, unsure, told)
+	if len(unsure) > 0 {
+		for n, m := range s.ends.do(ctx, "", unsure) {
+			if m.last {
+				told[n].Shared, told[n].Awaited = false, m.awaited
+			}
+		}
+	}
 	return out
 }
 
-// endEmpty ends those of keys' reader groups that have no live member.
-func (s *Store) endEmpty(ctx context.Context, keys []string) map[string]lease.Released {
-	ended := make(map[string]lease.Released)
-	for _, key := range s.emptyGroups(ctx, keys) {
-		ended[key] = s.freed(ctx, key)
+// end ends those of the reader groups that members have left that have no live one. Only the first
+// that has left a group is told, so that its key is announced once. An error is none of theirs: the
+// next taker ends such a group.
+func (s *Store) end(ctx context.Context, _ string, left []lease.RenewRequest, _ wanted) []member {
+	out, first := make([]member, len(left)), make(map[string]int)
+	for i, r := range slices.Backward(left) {
+		first[r.Key] = i
 	}
-	return ended
+	for _, key := range s.emptyGroups(ctx, slices.Collect(maps.Keys(first))) {
+		out[first[key]] = member{last: true, awaited: s.freed(ctx, key)}
+	}
+	return out
 }
 
 // emptyGroups returns which keys a reader group without a live member holds that is to be ended.
@@ -168,13 +181,11 @@ func (s *Store) emptyGroups(ctx context.Context, keys []string) []string {
 
 // freed ends a reader group without members, and finds out whether another process waits for its
 // key.
-func (s *Store) freed(ctx context.Context, key string) (out lease.Released) {
+func (s *Store) freed(ctx context.Context, key string) (awaited bool) {
 	ended, err := s.endGroup(ctx, key)
 	if err != nil || !ended {
-		return out
+		return false
 	}
-	if waits, err := s.Awaited(ctx, s.process.alone(), []string{key}); err == nil {
-		out.Awaited = waits[0]
-	}
-	return out
+	waits, err := s.Awaited(ctx, s.process.alone(), []string{key})
+	return err == nil && waits[0]
 }

@@ -25,6 +25,7 @@ type member struct {
 
 	stays     bool           // others do, so that the reader group goes on
 	last      bool           // none does
+	awaited   bool           // the key, which another process waits for
 	refused   lease.Acquired // what is in the way of a request that was not let in
 	uncertain bool           // an earlier try had an unknown outcome
 }

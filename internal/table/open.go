@@ -35,8 +35,9 @@ func Open(ctx context.Context, db conn.DB, d *sqlstore.Dialect, o Options) (
 		return nil, facts, s.refusal(err)
 	}
 	e.d, d = located, located
-	s.optimistic, s.emptied.end = o.Optimistic, s.endEmpty
-	s.joins.verb, s.joins.run, s.leaves.verb, s.leaves.run = "share", s.share, "release", s.leave
+	s.optimistic = o.Optimistic
+	s.joins.verb, s.leaves.verb, s.ends.verb = "share", "release", "end the reader group of"
+	s.joins.run, s.leaves.run, s.ends.run = s.share, s.leave, s.end
 	s.hints.open(db, d, o)
 	s.desk.open(db, d, o)
 	s.eras = era.New(d, o.Began)

@@ -20,15 +20,17 @@ func (m member) acquired() lease.Acquired {
 		return lease.Acquired{Err: m.err}
 	case m.token != 0:
 		err := conn.CheckToken(true, m.token)
-		return lease.Acquired{Granted: err == nil, Token: max(0, m.token), Err: err}
+		return lease.Acquired{Granted: err == nil, Token: max(0, m.token), Unknown: m.uncertain, Err: err}
 	}
 	m.refused.Unknown = m.uncertain
 	return m.refused
 }
 
 // share lets members in, and looks once at the rows of all that were not let in.
-func (s *Store) share(ctx context.Context, note string, reqs []lease.RenewRequest) []member {
-	out := s.join(ctx, note, reqs)
+func (s *Store) share(
+	ctx context.Context, note string, reqs []lease.RenewRequest, wanted wanted,
+) []member {
+	out := s.join(ctx, note, reqs, wanted)
 	refused := make(map[string]lease.Acquired)
 	for i, m := range out {
 		if m.err == nil && m.token == 0 {

@@ -23,7 +23,7 @@ type Store struct {
 	optimistic bool // keys cannot be shared
 	joins      gather
 	leaves     gather
-	emptied    glance
+	ends       gather
 }
 
 var (
