@@ -95,7 +95,7 @@ func TestNewcomersDoNotBarge(t *testing.T) {
 			AcquireRequest: lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: time.Hour},
 			Priority:       5,
 		}
-		if err := s.Join(t.Context(), []lease.Ticket{ticket}); err != nil {
+		if _, err := s.Join(t.Context(), []lease.Ticket{ticket}); err != nil {
 			t.Fatal(err)
 		}
 		_, err := clients[0].TryLock(t.Context(), "k")
@@ -116,7 +116,7 @@ func TestDeadWaitersArePassedOver(t *testing.T) {
 			AcquireRequest: lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: clienttest.TTL},
 			Priority:       10,
 		}
-		if err := s.Join(t.Context(), []lease.Ticket{dead}); err != nil {
+		if _, err := s.Join(t.Context(), []lease.Ticket{dead}); err != nil {
 			t.Fatal(err)
 		}
 		alive := clienttest.WaitIn(t, t.Context(), clients[1], "k")

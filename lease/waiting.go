@@ -154,8 +154,9 @@ type Passed struct {
 // waiter has the key: a Join then has no effect.
 type Queue interface {
 	// Join puts each ticket at the end of its key's queue. For a ticket that is there it is a
-	// heartbeat, and the position stays.
-	Join(ctx context.Context, tickets []Ticket) error
+	// heartbeat, and the position stays. unknown says that an earlier try had no answer: it may yet
+	// be carried out, and make the tickets again after a Leave.
+	Join(ctx context.Context, tickets []Ticket) (unknown bool, err error)
 	// Leave removes tickets. A missing ticket is no error. A lease that its waiter was granted
 	// meanwhile must be released like any other.
 	Leave(ctx context.Context, waiters []Lease) error

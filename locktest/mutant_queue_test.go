@@ -8,7 +8,9 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-func (m *mutant) Join(ctx context.Context, tickets []lease.Ticket) error { return m.join(ctx, tickets) }
+func (m *mutant) Join(ctx context.Context, tickets []lease.Ticket) (bool, error) {
+	return m.join(ctx, tickets)
+}
 
 func (m *mutant) Leave(ctx context.Context, waiters []lease.Lease) error {
 	return m.leave(ctx, waiters)
@@ -28,7 +30,7 @@ func (m *mutant) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Passed
 
 // eachJoin replaces a ticket by another, or by none.
 func (m *mutant) eachJoin(change func(t lease.Ticket) []lease.Ticket) {
-	m.join = func(ctx context.Context, tickets []lease.Ticket) error {
+	m.join = func(ctx context.Context, tickets []lease.Ticket) (bool, error) {
 		var changed []lease.Ticket
 		for _, t := range tickets {
 			changed = append(changed, change(t)...)
@@ -57,7 +59,7 @@ func (m *mutant) rejoin(key string, waiter lease.Owner) {
 	t := lease.Ticket{AcquireRequest: request(key, waiter), Priority: 5}
 	row, _ := m.row(key)
 	m.Expire(key) // or else it would not be let in
-	_ = m.fencing.Join(context.Background(), []lease.Ticket{t})
+	_, _ = m.fencing.Join(context.Background(), []lease.Ticket{t})
 	if row.Held {
 		m.force(request(key, row.Owner), row.Token)
 	}
@@ -73,7 +75,7 @@ var queueFlaws = []flaw{
 	{"the waiter that joins last is served first", func(m *mutant) {
 		age := time.Duration(0)
 		m.eachJoin(func(t lease.Ticket) []lease.Ticket {
-			_ = m.fencing.Join(context.Background(), []lease.Ticket{t})
+			_, _ = m.fencing.Join(context.Background(), []lease.Ticket{t})
 			age += time.Hour
 			m.AgeTicket(t.Key, t.Owner, age)
 			return nil
@@ -83,7 +85,7 @@ var queueFlaws = []flaw{
 		"tickets that join in one batch are served in its order", "a higher priority goes first",
 	}},
 	{"a batch joins in the order of its owners", func(m *mutant) {
-		m.join = func(ctx context.Context, tickets []lease.Ticket) error {
+		m.join = func(ctx context.Context, tickets []lease.Ticket) (bool, error) {
 			sorted := slices.Clone(tickets)
 			slices.Reverse(sorted)
 			return m.fencing.Join(ctx, sorted)
@@ -99,7 +101,7 @@ var queueFlaws = []flaw{
 	}, []string{"a higher priority goes first", "a priority is worth a head start and no more"}},
 	{"a higher priority goes first for ever", func(m *mutant) {
 		m.eachJoin(func(t lease.Ticket) []lease.Ticket {
-			_ = m.fencing.Join(context.Background(), []lease.Ticket{t})
+			_, _ = m.fencing.Join(context.Background(), []lease.Ticket{t})
 			m.AgeTicket(t.Key, t.Owner, time.Duration(t.Priority)*time.Hour)
 			return nil
 		})
@@ -117,16 +119,16 @@ var queueFlaws = []flaw{
 		})
 		m.eachPass(func(l lease.Lease) lease.Passed {
 			for _, t := range m.undying {
-				_ = m.fencing.Join(context.Background(), []lease.Ticket{t})
+				_, _ = m.fencing.Join(context.Background(), []lease.Ticket{t})
 			}
 			return m.hand(l)
 		})
 		m.claim = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
-			_ = m.fencing.Join(ctx, m.undying)
+			_, _ = m.fencing.Join(ctx, m.undying)
 			return m.fencing.Claim(ctx, reqs)
 		}
 		m.places = func(ctx context.Context, waiters []lease.Lease) ([]lease.QueuePosition, error) {
-			_ = m.fencing.Join(ctx, m.undying)
+			_, _ = m.fencing.Join(ctx, m.undying)
 			return m.fencing.QueuePositions(ctx, waiters)
 		}
 	}, []string{
@@ -135,7 +137,7 @@ var queueFlaws = []flaw{
 	}},
 	{"the dead keep their place", func(m *mutant) {
 		m.eachJoin(func(t lease.Ticket) []lease.Ticket {
-			_ = m.fencing.Join(context.Background(), []lease.Ticket{t})
+			_, _ = m.fencing.Join(context.Background(), []lease.Ticket{t})
 			if !slices.ContainsFunc(m.undying, func(u lease.Ticket) bool { return u.Owner == t.Owner }) {
 				m.undying = append(m.undying, t)
 			}
@@ -151,9 +153,9 @@ var queueFlaws = []flaw{
 		m.leave = func(context.Context, []lease.Lease) error { return nil }
 	}, []string{"a waiter that has left is passed over, and may leave again", "a place without a live ticket is missing"}},
 	{"all tickets are welcome", func(m *mutant) {
-		m.join = func(ctx context.Context, tickets []lease.Ticket) error {
-			_ = m.fencing.Join(ctx, tickets)
-			return nil
+		m.join = func(ctx context.Context, tickets []lease.Ticket) (bool, error) {
+			_, _ = m.fencing.Join(ctx, tickets)
+			return false, nil
 		}
 	}, []string{"a ticket of nobody, of no key or of no priority is refused"}},
 	{"a heartbeat brings the ticket back", func(m *mutant) {

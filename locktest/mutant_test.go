@@ -34,7 +34,7 @@ type mutant struct {
 	resize    func(context.Context, lease.Limit) error
 	making    func(context.Context, lease.Limit) (lease.Limit, error)
 	raise     func(context.Context, []lease.RaiseRequest) ([]lease.Raised, error)
-	join      func(context.Context, []lease.Ticket) error
+	join      func(context.Context, []lease.Ticket) (bool, error)
 	leave     func(context.Context, []lease.Lease) error
 	places    func(context.Context, []lease.Lease) ([]lease.QueuePosition, error)
 	claim     func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error)

@@ -35,7 +35,7 @@ func (r *rig) join(key string) lease.Ticket {
 
 func (r *rig) joinAll(tickets ...lease.Ticket) {
 	r.Helper()
-	if err := r.queue().Join(r.ctx, tickets); err != nil {
+	if _, err := r.queue().Join(r.ctx, tickets); err != nil {
 		r.Fatalf("join: %v", err)
 	}
 }
@@ -238,7 +238,7 @@ func badTickets(r *rig) {
 	}
 	bad[0].Owner, bad[1].Key, bad[2].Priority, bad[3].Priority = lease.Owner{}, "", 0, 11
 	for _, t := range bad {
-		if err := q.Join(r.ctx, []lease.Ticket{t, ticket("k")}); err == nil {
+		if _, err := q.Join(r.ctx, []lease.Ticket{t, ticket("k")}); err == nil {
 			r.Errorf("joined: %+v", t)
 		}
 	}

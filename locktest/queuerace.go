@@ -69,7 +69,7 @@ func passRound(r *rig) {
 // takeTurn joins, waits, and passes the key on. It runs beside the test's own goroutine.
 func (r *rig) takeTurn(s lease.Queue, t *turns) bool {
 	waiter := ticket("k")
-	if err := s.Join(r.ctx, []lease.Ticket{waiter}); err != nil {
+	if _, err := s.Join(r.ctx, []lease.Ticket{waiter}); err != nil {
 		r.Errorf("join among many: %v", err)
 		return false
 	}

@@ -25,14 +25,14 @@ func (t *ticket) before(u *ticket) bool {
 }
 
 // Join puts each ticket into its queue, or renews it. See [lease.Queue].
-func (s *Store) Join(ctx context.Context, tickets []lease.Ticket) error {
+func (s *Store) Join(ctx context.Context, tickets []lease.Ticket) (unknown bool, err error) {
 	for _, t := range tickets {
 		if err := checkTicket(t); err != nil {
-			return err
+			return false, err
 		}
 	}
-	_, err := each(ctx, s, tickets, s.joinLocked)
-	return err
+	_, err = each(ctx, s, tickets, s.joinLocked)
+	return false, err
 }
 
 func checkTicket(t lease.Ticket) error {

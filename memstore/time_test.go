@@ -132,7 +132,7 @@ func TestANegativeRetentionIsRefused(t *testing.T) {
 	s := memstore.New()
 	ticket := lease.Ticket{Priority: 5}
 	ticket.AcquireRequest = lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: time.Second}
-	if err := s.Join(t.Context(), []lease.Ticket{ticket}); err != nil {
+	if _, err := s.Join(t.Context(), []lease.Ticket{ticket}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Sweep(t.Context(), lease.SweepOptions{Retention: -time.Hour}); !errors.Is(err, lease.ErrConfig) {

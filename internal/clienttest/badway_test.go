@@ -90,10 +90,8 @@ func (b *badWay) HandOver(ctx context.Context, q []lease.HandOver) (acquired, er
 	return carried(ctx, b, b.Store.HandOver, q)
 }
 
-func (b *badWay) Join(ctx context.Context, q []lease.Ticket) error {
-	join := func(ctx context.Context, q []lease.Ticket) (int, error) { return 0, b.Store.Join(ctx, q) }
-	_, err := carried(ctx, b, join, q)
-	return err
+func (b *badWay) Join(ctx context.Context, q []lease.Ticket) (bool, error) {
+	return carried(ctx, b, b.Store.Join, q)
 }
 
 func (b *badWay) Leave(ctx context.Context, q []lease.Lease) error {

@@ -21,7 +21,7 @@ type oneLost struct {
 	one     sync.Once
 }
 
-func (s *oneLost) Join(ctx context.Context, tickets []lease.Ticket) error {
+func (s *oneLost) Join(ctx context.Context, tickets []lease.Ticket) (bool, error) {
 	for _, t := range tickets {
 		s.tickets.Store(t.Owner, true)
 	}

@@ -23,7 +23,7 @@ func TestAKeyPassedToADeadWaiterExpires(t *testing.T) {
 		dead := lease.Ticket{
 			AcquireRequest: lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: TTL}, Priority: 10,
 		}
-		if err := s.Join(t.Context(), []lease.Ticket{dead}); err != nil {
+		if _, err := s.Join(t.Context(), []lease.Ticket{dead}); err != nil {
 			t.Fatal(err)
 		}
 		alive := WaitIn(t, t.Context(), clients[1], "k")
@@ -114,7 +114,7 @@ func (c *counted) QueuePositions(ctx context.Context, waiters []lease.Lease) ([]
 	return c.Store.QueuePositions(ctx, waiters)
 }
 
-func (c *counted) Join(ctx context.Context, tickets []lease.Ticket) error {
+func (c *counted) Join(ctx context.Context, tickets []lease.Ticket) (bool, error) {
 	c.n.Add(1)
 	return c.Store.Join(ctx, tickets)
 }
@@ -147,9 +147,9 @@ type busy struct {
 	left atomic.Int32
 }
 
-func (b *busy) Join(ctx context.Context, tickets []lease.Ticket) error {
+func (b *busy) Join(ctx context.Context, tickets []lease.Ticket) (bool, error) {
 	if b.left.Add(-1) >= 0 {
-		return lease.ErrBusy
+		return false, lease.ErrBusy
 	}
 	return b.Store.Join(ctx, tickets)
 }
@@ -161,7 +161,7 @@ type joined struct {
 	late  func()
 }
 
-func (j *joined) Join(ctx context.Context, tickets []lease.Ticket) error {
+func (j *joined) Join(ctx context.Context, tickets []lease.Ticket) (bool, error) {
 	if j.joins.Add(1) > 1 {
 		j.late()
 	}

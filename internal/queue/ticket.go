@@ -80,16 +80,14 @@ func (q *Tickets) join(ctx context.Context, tickets ...*ticket) error {
 		wanted[i] = t.Ticket
 	}
 	q.mu.Unlock()
-	err := q.store.Join(ctx, wanted)
+	unknown, err := q.store.Join(ctx, wanted)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	passing := passing(err)
 	for _, t := range tickets {
-		switch {
-		case passing:
+		// After an error it may have been made all the same, and may yet be.
+		if t.unsure = unknown || err != nil && !passing; passing {
 			t.joined = time.Time{} // the poller joins it
-		case err != nil:
-			t.unsure = true // it may have been made all the same, and may yet be
 		}
 	}
 	if passing {

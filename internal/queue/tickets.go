@@ -210,8 +210,8 @@ func (q *Tickets) beat(ctx context.Context, silent []*ticket, now time.Time) err
 	for i, t := range silent {
 		tickets[i] = t.Ticket
 	}
-	err := q.store.Join(ctx, tickets)
-	served := q.alive(silent, now, err)
+	unknown, err := q.store.Join(ctx, tickets)
+	served := q.alive(silent, now, unknown, err)
 	if len(served) > 0 {
 		_ = q.store.Leave(ctx, served) // the lease is in use: the orphan cleaner would release it
 	}
@@ -220,17 +220,19 @@ func (q *Tickets) beat(ctx context.Context, silent []*ticket, now time.Time) err
 
 // alive notes a heartbeat, leaves to the orphan cleaner what waiters may have that gave up, and
 // returns the waiters that have the key.
-func (q *Tickets) alive(tickets []*ticket, when time.Time, err error) (served []lease.Lease) {
+func (q *Tickets) alive(
+	tickets []*ticket, when time.Time, unknown bool, err error,
+) (served []lease.Lease) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var orphans []lease.Lease
 	for _, t := range tickets {
 		t.beating = false
 		switch {
-		case q.waiting[t.id()] != nil && err == nil:
-			t.joined = when
 		case q.waiting[t.id()] != nil:
-			t.unsure = true
+			if t.unsure = t.unsure || unknown || err != nil; err == nil {
+				t.joined = when
+			}
 		case t.gaveUp:
 			orphans = append(orphans, t.lease())
 		default:

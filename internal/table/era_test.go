@@ -138,7 +138,7 @@ func claimThem(joins bool) func(context.Context, *table.Store, []lease.Lease) ([
 	return func(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
 		reqs := askFor(had)
 		if joins {
-			if err := s.Join(ctx, []lease.Ticket{{AcquireRequest: reqs[0], Priority: 5}}); err != nil {
+			if _, err := s.Join(ctx, []lease.Ticket{{AcquireRequest: reqs[0], Priority: 5}}); err != nil {
 				return nil, err
 			}
 		}
@@ -148,7 +148,7 @@ func claimThem(joins bool) func(context.Context, *table.Store, []lease.Lease) ([
 
 func passThem(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.Acquired, error) {
 	r := askFor(had)[0]
-	if err := s.Join(ctx, []lease.Ticket{{AcquireRequest: r, Priority: 5}}); err != nil {
+	if _, err := s.Join(ctx, []lease.Ticket{{AcquireRequest: r, Priority: 5}}); err != nil {
 		return nil, err
 	}
 	got, err := s.Pass(ctx, had)

@@ -115,3 +115,35 @@ func TestStatementsOfACall(t *testing.T) {
 		}
 	})
 }
+
+// What makes a ticket or a member says that an earlier try had no answer: that try may arrive when
+// its caller has left, and make it again.
+func TestAnEarlierTryWithoutAnswerIsTold(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, sqlstore.Update, 1)
+		r.share(t, "shared")
+		for what, call := range map[string]func() (unknown bool, err error){
+			"queue-join": func() (bool, error) {
+				return r.store.Join(t.Context(), []lease.Ticket{{AcquireRequest: request("k"), Priority: 1}})
+			},
+			"share-one": func() (bool, error) {
+				got, err := r.store.Share(t.Context(), requests("shared"))
+				if err == nil && !got[0].Granted {
+					t.Errorf("share: %+v", got)
+				}
+				return err == nil && got[0].Unknown, err
+			},
+		} {
+			for _, lost := range []bool{false, true} {
+				if lost {
+					r.faults.Set(faultdb.OnMatch("/* rowlock "+what, faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.LoseReply()))))
+				}
+				unknown, err := call()
+				r.faults.Set(nil)
+				if err != nil || unknown != lost {
+					t.Errorf("%s, a try without answer %t: unknown %t, %v", what, lost, unknown, err)
+				}
+			}
+		}
+	})
+}

@@ -16,20 +16,21 @@ var _ lease.Queue = (*Store)(nil)
 
 // Join creates tickets, or renews their heartbeat, in one statement (two if the database needs
 // them).
-func (s *Store) Join(ctx context.Context, tickets []lease.Ticket) error {
+func (s *Store) Join(ctx context.Context, tickets []lease.Ticket) (unknown bool, err error) {
 	for _, t := range tickets {
 		if err := checkTicket(t); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if len(tickets) == 0 {
-		return nil
+		return false, nil
 	}
 	tickets = unique(tickets)
-	return s.OnPinned(ctx, "join", tickets[0].Key,
-		func(ctx context.Context, session *conn.Session) error {
-			return s.d.Join(ctx, session, tickets)
+	_, unknown, err = askTwice(ctx, s.engine, about{conn.Acquire, "join", tickets[0].Key},
+		func(ctx context.Context, session *conn.Session) (none struct{}, err error) {
+			return none, s.d.Join(ctx, session, tickets)
 		})
+	return unknown, err
 }
 
 func checkTicket(t lease.Ticket) error {

@@ -59,7 +59,7 @@ func TestASweepRemovesDeadTicketsAndLeavesTheOthers(t *testing.T) {
 			t := ticket(c.key + string(rune('a'+i/3)))
 			tickets = append(tickets, t)
 		}
-		if err := c.clean.Join(c.Context(), tickets); err != nil {
+		if _, err := c.clean.Join(c.Context(), tickets); err != nil {
 			c.Fatal(err)
 		}
 		for i, t := range tickets {

@@ -34,7 +34,7 @@ func waiter(t lease.Ticket) []lease.Lease { return []lease.Lease{{Key: t.Key, Ow
 
 func (c *cell) join(t lease.Ticket) {
 	c.Helper()
-	if err := c.clean.Join(c.Context(), []lease.Ticket{t}); err != nil {
+	if _, err := c.clean.Join(c.Context(), []lease.Ticket{t}); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -52,7 +52,10 @@ func (c *cell) joining() act {
 	first, t, last := ticket(c.key), ticket(c.key), ticket(c.key)
 	c.join(first)
 	return act{
-		do: func(ctx context.Context) error { return c.store.Join(ctx, []lease.Ticket{t, first}) },
+		do: func(ctx context.Context) error {
+			_, err := c.store.Join(ctx, []lease.Ticket{t, first})
+			return err
+		},
 		check: func() {
 			c.join(last)
 			c.arrive(false)

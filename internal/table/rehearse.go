@@ -161,7 +161,7 @@ func (s *Store) rehearseQueue(ctx context.Context, key string) error {
 	}
 	first, second := rehearsalTicket(key), rehearsalTicket(key)
 	for _, tickets := range [][]lease.Ticket{{first, second}, {second, first}} {
-		if err := s.Join(ctx, tickets); err != nil {
+		if _, err := s.Join(ctx, tickets); err != nil {
 			return err
 		}
 	}

@@ -98,7 +98,8 @@ func TestALeaseThatCannotBePassedOnIsReleased(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		r := newRig(t, e, sqlstore.Update, 1)
 		handed, passed := hold(t, r.store, "handed"), hold(t, r.store, "passed")
-		wantIs(t, r.store.Join(t.Context(), []lease.Ticket{{AcquireRequest: request("passed"), Priority: 5}}), nil)
+		_, err := r.store.Join(t.Context(), []lease.Ticket{{AcquireRequest: request("passed"), Priority: 5}})
+		wantIs(t, err, nil)
 		edited(t, e)
 		r.recycle(t, "")
 		got, err := r.store.HandOver(t.Context(), []lease.HandOver{{From: handed, To: request("handed")}})

@@ -54,7 +54,8 @@ func brief(t *testing.T, s *table.Store) lease.Lease {
 func ticketed(t *testing.T, s *table.Store) lease.AcquireRequest {
 	t.Helper()
 	r := briefly(vanishingKey)
-	wantIs(t, s.Join(t.Context(), []lease.Ticket{{AcquireRequest: r, Priority: 1}}), nil)
+	_, err := s.Join(t.Context(), []lease.Ticket{{AcquireRequest: r, Priority: 1}})
+	wantIs(t, err, nil)
 	return r
 }
 

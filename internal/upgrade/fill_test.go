@@ -188,7 +188,8 @@ func (w *writer) waiters() {
 	for _, t := range []lease.Ticket{
 		ticket("first", 1, ever), ticket("urgent", 10, ever), ticket("dead", 5, time.Millisecond),
 	} {
-		w.must(w.store.Join(w.Context(), []lease.Ticket{t}))
+		_, err := w.store.Join(w.Context(), []lease.Ticket{t})
+		w.must(err)
 	}
 	w.must(w.store.Register(w.Context(), owner("process"), "", []string{"held", "fair"}, ever))
 }

@@ -223,7 +223,7 @@ func (b *beside) queues() {
 	for _, r := range b.requests() {
 		waiters = append(waiters, lease.Lease{Key: r.Key, Owner: r.Owner})
 		t := lease.Ticket{AcquireRequest: r, Priority: 1}
-		if err := b.store.Join(b.Context(), []lease.Ticket{t}); err != nil {
+		if _, err := b.store.Join(b.Context(), []lease.Ticket{t}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -82,7 +82,7 @@ func TestAForcedReleaseRemovesTicketsWithoutAnEnd(t *testing.T) {
 		e.Exec(t, `INSERT INTO {rowlock_queue} ({key}, waiter, {rank}, ttl, alive_until) VALUES (?, ?, 1, 1, `+far+`)`,
 			[]byte("k"), []byte("0123456789abcdef"))
 		next := lease.AcquireRequest{Key: "k", Owner: lease.NewOwner(), TTL: ttl}
-		if err := s.Join(t.Context(), []lease.Ticket{{AcquireRequest: next, Priority: 1}}); err != nil {
+		if _, err := s.Join(t.Context(), []lease.Ticket{{AcquireRequest: next, Priority: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		req := lease.ForceRequest{Key: "k", By: "me", Reason: "why", ID: lease.NewOwner()}

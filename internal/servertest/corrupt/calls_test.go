@@ -50,7 +50,8 @@ func (r *run) limit(ctx context.Context, d *draw) error {
 func (r *run) join(ctx context.Context, d *draw) error {
 	t := lease.Ticket{AcquireRequest: r.requests(d, d.key())[0], Priority: 1}
 	r.waiters = append(r.waiters, lease.Lease{Key: t.Key, Owner: t.Owner})
-	return r.store.Join(ctx, []lease.Ticket{t})
+	_, err := r.store.Join(ctx, []lease.Ticket{t})
+	return err
 }
 
 func (r *run) places(ctx context.Context, d *draw) error {

@@ -134,7 +134,7 @@ func TestATokenBelowZeroIsNeverGranted(t *testing.T) {
 			return s.PassSlots(ctx, limit.Name, []lease.SlotHandOver{h})
 		}},
 		"pass": {true, func(ctx context.Context, s *table.Store) ([]lease.Acquired, error) {
-			if err := s.Join(ctx, []lease.Ticket{{AcquireRequest: to, Priority: 1}}); err != nil {
+			if _, err := s.Join(ctx, []lease.Ticket{{AcquireRequest: to, Priority: 1}}); err != nil {
 				return nil, err
 			}
 			out, err := s.Pass(ctx, []lease.Lease{from})
