@@ -67,10 +67,6 @@ func anySchedule(t *testing.T, cfg rowlock.Config, seed uint64) {
 	}
 }
 
-func upTo(rng *rand.Rand, d time.Duration) time.Duration {
-	return time.Duration(rng.Int64N(int64(d)))
-}
-
 type holders struct {
 	mu sync.Mutex
 	by map[string]int

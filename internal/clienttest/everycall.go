@@ -1,0 +1,192 @@
+package clienttest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+)
+
+// EveryCall has callers make calls of every kind, with options of every kind, on clients whose
+// network is bad. It fails the test where two callers hold a key that they do not share, where a
+// token does not grow, and where neither a lock nor an error is returned.
+type EveryCall struct {
+	testing.TB
+	// Keys that are called for.
+	Keys []string
+	// Hold is for how long keys are held at most; calls are given 15 times as long at most.
+	Hold time.Duration
+	// Lease is the least TTL that is asked for.
+	Lease time.Duration
+
+	mu      sync.Mutex
+	granted int
+	held    []*holding
+	last    map[string]rowlock.Token // the newest that was granted alone
+}
+
+// holding is a lock that a caller was told it has.
+type holding struct {
+	*rowlock.Lock
+	shared, unsure bool // unsure: whether it is shared, since a Downgrade
+}
+
+// Play has callers of the clients work so long. Then nothing is held any more.
+func (p *EveryCall) Play(clients []*rowlock.Client, callers int, rng *rand.Rand, d time.Duration) {
+	end := time.Now().Add(d)
+	p.last = make(map[string]rowlock.Token)
+	var all sync.WaitGroup
+	for i := range callers {
+		mine := rand.New(rand.NewPCG(rng.Uint64(), 2))
+		all.Go(func() {
+			for time.Now().Before(end) {
+				p.visit(clients[i%len(clients)], mine)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Granted is how many locks callers were told they have.
+func (p *EveryCall) Granted() int { return p.granted }
+
+// visit is one call, and what is done with its locks.
+func (p *EveryCall) visit(c *rowlock.Client, rng *rand.Rand) {
+	ctx, cancel := context.WithTimeout(p.TB.Context(), upTo(rng, []time.Duration{
+		p.Hold / 80, p.Hold, 15 * p.Hold,
+	}[rng.IntN(3)]))
+	defer cancel()
+	locks, unlock, shared, err := p.call(ctx, c, rng)
+	switch {
+	case errors.Is(err, rowlock.ErrConfig): // options that contradict each other
+		return
+	case (err == nil) != (unlock != nil):
+		p.Errorf("locks %v and error %v", locks, err)
+	case err != nil:
+		time.Sleep(time.Millisecond + upTo(rng, 100*time.Millisecond))
+		return
+	}
+	var mine []*holding
+	for _, l := range locks {
+		mine = append(mine, p.believe(l, shared))
+	}
+	if !shared && rng.IntN(5) == 0 {
+		p.downgrade(mine[0], rng)
+	}
+	time.Sleep(upTo(rng, []time.Duration{1, p.Hold / 13, p.Hold}[rng.IntN(3)]))
+	ctx, cancel = context.WithTimeout(p.TB.Context(), upTo(rng, p.Hold*3/2))
+	defer cancel()
+	_ = unlock(ctx)
+	for _, l := range locks {
+		if l.Context().Err() == nil {
+			p.Errorf("%q lives after its Unlock", l.Key())
+		}
+	}
+}
+
+// call makes a call of some kind. unlock is nil unless it was granted.
+func (p *EveryCall) call(ctx context.Context, c *rowlock.Client, rng *rand.Rand) (
+	locks []*rowlock.Lock, unlock func(context.Context) error, shared bool, err error,
+) {
+	opts := p.options(rng)
+	keys := make([]string, 1+rng.IntN(3))
+	for n, i := range rng.Perm(len(p.Keys))[:len(keys)] {
+		keys[n] = p.Keys[i]
+	}
+	var one *rowlock.Lock
+	var all *rowlock.Locks
+	kind := rng.IntN(10)
+	switch kind {
+	case 0, 1:
+		one, err = c.Lock(ctx, keys[0], opts...)
+	case 2:
+		one, err = c.TryLock(ctx, keys[0], opts...)
+	case 3, 4:
+		one, err = c.RLock(ctx, keys[0], opts...)
+	case 5:
+		one, err = c.LockAny(ctx, keys, opts...)
+	case 6:
+		one, err = c.TryLockAny(ctx, keys, opts...)
+	case 7:
+		all, err = c.LockAll(ctx, keys, opts...)
+	case 8:
+		all, err = c.TryLockAll(ctx, keys, opts...)
+	case 9:
+		all, err = c.RLockAll(ctx, keys, opts...)
+	}
+	shared = slices.Contains([]int{3, 4, 9}, kind)
+	switch {
+	case one != nil:
+		unlock = one.Unlock
+		if rng.IntN(5) == 0 {
+			unlock = one.UnlockNow
+		}
+		return []*rowlock.Lock{one}, unlock, shared, err
+	case all != nil:
+		for _, key := range all.Keys() {
+			locks = append(locks, all.Lock(key))
+		}
+		return locks, all.Unlock, shared, err
+	}
+	return nil, nil, shared, err
+}
+
+func (p *EveryCall) options(rng *rand.Rand) (opts []rowlock.Option) {
+	for _, o := range []rowlock.Option{
+		rowlock.MaxHold(p.Hold/4 + upTo(rng, 5*p.Hold)), rowlock.NoRenew(),
+		rowlock.MinHold(1 + upTo(rng, p.Hold/2)), rowlock.Priority(1 + rng.IntN(9)),
+		rowlock.TTL(p.Lease + upTo(rng, 5*p.Lease)),
+		rowlock.MaxIdle(p.Hold/4 + upTo(rng, 5*p.Hold/4)),
+	} {
+		if rng.IntN(6) == 0 {
+			opts = append(opts, o)
+		}
+	}
+	return opts
+}
+
+// believe notes a grant, and who believes to hold its key at this moment.
+func (p *EveryCall) believe(l *rowlock.Lock, shared bool) *holding {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.granted++
+	p.held = slices.DeleteFunc(p.held, func(h *holding) bool { return h.Context().Err() != nil })
+	for _, h := range p.held {
+		both := h.Key() == l.Key() && l.Context().Err() == nil
+		if both && !h.unsure && (!h.shared || !shared) {
+			p.Errorf("%q: token %d is held (shared %t), and %d was granted (shared %t)",
+				l.Key(), h.Token(), h.shared, l.Token(), shared)
+		}
+	}
+	if !shared && l.Token() <= p.last[l.Key()] {
+		p.Errorf("%q: token %d after %d", l.Key(), l.Token(), p.last[l.Key()])
+	}
+	if !shared {
+		p.last[l.Key()] = l.Token()
+	}
+	mine := &holding{Lock: l, shared: shared}
+	p.held = append(p.held, mine)
+	return mine
+}
+
+func (p *EveryCall) downgrade(h *holding, rng *rand.Rand) {
+	ctx, cancel := context.WithTimeout(p.TB.Context(), upTo(rng, p.Hold))
+	defer cancel()
+	p.mu.Lock()
+	h.unsure = true
+	p.mu.Unlock()
+	if h.Downgrade(ctx) == nil {
+		p.mu.Lock()
+		h.shared, h.unsure = true, false
+		p.mu.Unlock()
+	}
+}
+
+func upTo(rng *rand.Rand, d time.Duration) time.Duration {
+	return time.Duration(rng.Int64N(int64(d)))
+}

@@ -1,0 +1,121 @@
+package fault
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/clienttest"
+	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+// Calls of every kind by callers of up to three clients, whose connections break at any operation:
+// it is not sent, or its answer is lost or late, or it arrives when the caller has tried again.
+// Soon after the last Unlock all keys are free, and have no waiter left, long before any lease or
+// ticket ends. ROWLOCK_EVERY_CALL is how many schedules are tried on each database.
+func TestCallsOfEveryKindOnBadConnections(t *testing.T) {
+	schedules := servertest.FromEnvironment("ROWLOCK_EVERY_CALL", 2)
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		for range schedules {
+			seed := rand.Uint64()
+			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+				t.Parallel()
+				everyCall(t, e.Kind.Open(t), rand.New(rand.NewPCG(seed, 5)))
+			})
+		}
+	})
+}
+
+func everyCall(t *testing.T, e *testdb.Env, rng *rand.Rand) {
+	fair, strategy := rng.IntN(2) == 0, servertest.Strategies[rng.IntN(2)]
+	config := func(c *rowlock.Config) { c.Fair, c.Strategy = fair, strategy }
+	var ways []*badWay
+	var clients []*rowlock.Client
+	for range 1 + rng.IntN(3) {
+		way := &badWay{rng: rand.New(rand.NewPCG(rng.Uint64(), 1)), calm: true}
+		db, err := faultdb.Open(e.Driver, e.Source, way)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		clients = append(clients, servertest.Open(t, db, e, func(c *rowlock.Config) {
+			config(c)
+			c.Hints = []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff}[rng.IntN(2)]
+			c.HandOvers = rng.IntN(4)
+		}))
+		ways = append(ways, way)
+		way.calmDown(false)
+	}
+	p := &clienttest.EveryCall{
+		TB: t, Keys: []string{"a", "b", "c", "d"}, Hold: 500 * time.Millisecond, Lease: time.Minute,
+	}
+	p.Play(clients, 2+rng.IntN(6), rng, 10*time.Second)
+	t.Logf("fair %t, %s, %d clients: %d grants", fair, strategy, len(clients), p.Granted())
+	for _, w := range ways {
+		w.calmDown(true)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), servertest.FreeSoon)
+	defer cancel()
+	other := servertest.Open(t, e.DB, e, config)
+	for _, key := range p.Keys {
+		if l, err := other.Lock(ctx, key); err != nil {
+			t.Errorf("%q is locked after the last Unlock: %v", key, err)
+		} else if err := l.Unlock(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// badWay breaks one operation in nine. More would leave few calls that end well.
+type badWay struct {
+	mu   sync.Mutex
+	rng  *rand.Rand
+	late []*faultdb.Gate
+	calm bool
+}
+
+func (b *badWay) Inject(faultdb.Op) faultdb.Fault {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	upTo := func(d time.Duration) time.Duration { return time.Duration(b.rng.Int64N(int64(d))) }
+	if b.calm {
+		return faultdb.None
+	}
+	switch n := b.rng.IntN(200); {
+	case n < 5:
+		return faultdb.Delay(upTo(time.Second))
+	case n < 10:
+		return faultdb.DelayAfter(upTo(time.Second))
+	case n < 13:
+		return faultdb.FailBeforeSend()
+	case n < 17:
+		return faultdb.LoseReply()
+	case n < 20:
+		return faultdb.DelayAfter(upTo(time.Second)).And(faultdb.LoseReply())
+	case n < 23:
+		gate := faultdb.NewGate()
+		b.late = append(b.late, gate)
+		time.AfterFunc(upTo(2*time.Second), gate.Release)
+		return faultdb.SendLate(gate)
+	}
+	return faultdb.None
+}
+
+// calmDown has the connections work, or no longer. What is late has arrived then.
+func (b *badWay) calmDown(calm bool) {
+	b.mu.Lock()
+	b.calm = calm
+	late := b.late
+	b.late = nil
+	b.mu.Unlock()
+	for _, gate := range late {
+		gate.Release()
+		gate.Wait()
+	}
+}
