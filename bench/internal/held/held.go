@@ -28,6 +28,9 @@ const Steps = 1 + watched
 
 const watched = 2
 
+// patience bounds how long the locks are taken for.
+const patience = 6 * time.Minute
+
 // Config says what to hold.
 type Config struct {
 	Locks, Connections int
@@ -75,7 +78,7 @@ func Many(ctx context.Context, d *rig.Database, cfg Config, p *rig.Progress) (h 
 	defer func() { err = errors.Join(err, c.close(ctx)) }()
 	p.Say(d.Name, fmt.Sprintf("taking %d locks", c.Locks))
 	before, began := look(), time.Now()
-	if err := c.each(func(n int) error { return c.take(ctx, n) }); err != nil {
+	if err := c.takeAll(ctx); err != nil {
 		return nil, err
 	}
 	taken, taking := time.Since(began), c.lostLocks()
@@ -127,6 +130,22 @@ func (c *crowd) close(ctx context.Context) error {
 		err = errors.Join(err, c.client.Close())
 	}
 	return errors.Join(err, c.pool.Close())
+}
+
+// takeAll ends where renewals of what is held leave no time to take more.
+func (c *crowd) takeAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var taken atomic.Int64
+	err := c.each(func(n int) error {
+		defer taken.Add(1)
+		return c.take(ctx, n)
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%d of %d locks are taken after %v, and renewals leave no time for more: %w",
+			taken.Load()-int64(c.Helpers), c.Locks, patience, err)
+	}
+	return err
 }
 
 func (c *crowd) take(ctx context.Context, n int) (err error) {
