@@ -2,7 +2,9 @@ package clienttest
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,13 +22,19 @@ type badWay struct {
 	calm bool
 }
 
-func (b *badWay) fate() lossy.Fate {
+// fate is what becomes of a request, and how long after it a copy arrives, unless that is 0: an
+// earlier try, which had no answer.
+func (b *badWay) fate() (f lossy.Fate, copied time.Duration) {
+	const longest = 3 * time.Second
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.calm {
-		return lossy.Fate{}
+		return f, 0
 	}
-	return lossy.Mostly(b.rng, 3*time.Second)
+	if b.rng.IntN(20) == 0 {
+		copied = upTo(b.rng, longest)
+	}
+	return lossy.Mostly(b.rng, longest), copied
 }
 
 func (b *badWay) calmDown() {
@@ -41,7 +49,32 @@ func carried[Q, A any](
 ) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	return lossy.Carry(ctx, b.fate(), func(ctx context.Context) (A, error) { return call(ctx, items) })
+	items = slices.Clone(items)
+	fate, copied := b.fate()
+	if copied > 0 {
+		time.AfterFunc(copied, func() { _, _ = call(context.Background(), items) })
+	}
+	answers, err := lossy.Carry(ctx, fate, func(ctx context.Context) (A, error) { return call(ctx, items) })
+	switch {
+	case copied > 0 && err != nil:
+		err = fmt.Errorf("%w: an earlier try had no answer: %w", lease.ErrUnknown, err)
+	case copied > 0:
+		answers = doubted(answers)
+	}
+	return answers, err
+}
+
+// doubted are answers of a store that knows that a copy may yet arrive.
+func doubted[A any](answers A) A {
+	switch all := any(&answers).(type) {
+	case *bool:
+		*all = true
+	case *acquired:
+		for i := range *all {
+			(*all)[i].Unknown = true
+		}
+	}
+	return answers
 }
 
 type (
