@@ -78,8 +78,8 @@ func TestACommandThatIsPrintedCanBeTyped(t *testing.T) {
 	for _, args := range []string{"", " -- -", ` '\x2d'`} {
 		_, said, _ := b.shell("rowlock ls --prefix app_ -n 1" + args)
 		next := printed(t, said, "there are more keys: ", "\n")
-		if out, said, code := b.shell(next); code != 0 || !strings.Contains(out, "-2 ") || strings.Contains(out, "-1 ") {
-			t.Errorf("%s exits with %d and prints %s%s, want the keys -2 and -3", next, code, out, said)
+		if out, said, code := b.shell(next); code != 0 || !strings.Contains(out, "-2 ") || strings.Contains(out, "-1 ") || strings.Contains(out, "-3 ") {
+			t.Errorf("%s exits with %d and prints %s%s, want the key -2", next, code, out, said)
 		}
 	}
 	if _, err := b.DB.ExecContext(t.Context(), `UPDATE app_rowlock SET owner = x'00' WHERE key = CAST('-1' AS BLOB)`); err != nil {

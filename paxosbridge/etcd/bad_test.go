@@ -1,11 +1,13 @@
 package etcd
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -31,5 +33,12 @@ func TestALongNoteIsCut(t *testing.T) {
 	r := rowOf("k", &mvccpb.KeyValue{Value: []byte(value), Version: 1}, nil)
 	if n := len((&Cluster{}).show(t.Context(), r).Note); n != lease.MaxStoredNote {
 		t.Errorf("a note of %d bytes, %v", n, r.bad)
+	}
+}
+
+func TestAMissingContextIsNamed(t *testing.T) {
+	var none context.Context
+	if _, err := New(none, new(clientv3.Client)); !errors.Is(err, lease.ErrConfig) || !strings.Contains(err.Error(), "ctx is nil") {
+		t.Errorf("%v, want an error that names the nil ctx", err)
 	}
 }

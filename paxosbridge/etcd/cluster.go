@@ -8,6 +8,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/unknown"
@@ -65,6 +66,8 @@ func New(ctx context.Context, client *clientv3.Client, opts ...Option) (*Cluster
 		o(c)
 	}
 	switch {
+	case ctx == nil:
+		return nil, isnil.Context("etcd.New", ctx)
 	case client == nil:
 		return nil, fmt.Errorf("%w: etcd.New needs a client", lease.ErrConfig)
 	case c.prefix == "":

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
@@ -81,7 +82,7 @@ func New(ctx context.Context, dbs []*sql.DB, opts ...Option) (*Cluster, error) {
 		o(&cfg)
 	}
 	m, n, err := configure(dbs, &cfg)
-	if err != nil {
+	if err = cmp.Or(isnil.Context("groupreplication.New", ctx), err); err != nil {
 		return nil, err
 	}
 	c := &Cluster{members: m, group: newGroup(cfg.tables)}

@@ -1,6 +1,7 @@
 package groupreplication
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -71,7 +73,7 @@ func (m *members) limit() (limit int) {
 // a primary until ctx ends. Another member may become primary at any time.
 func Primary(ctx context.Context, dbs []*sql.DB) (*sql.DB, error) {
 	m, err := newMembers(dbs)
-	if err != nil {
+	if err = cmp.Or(isnil.Context("groupreplication.Primary", ctx), err); err != nil {
 		return nil, err
 	}
 	conn, err := m.Conn(ctx)

@@ -46,6 +46,15 @@ func TestNewRefusesSettingsThatLoseWrites(t *testing.T) {
 	r.cluster() // none of them is left
 }
 
+func TestAMissingContextIsNamed(t *testing.T) {
+	dbs := []*sql.DB{new(sql.DB), new(sql.DB), new(sql.DB)}
+	var none context.Context
+	_, err := groupreplication.New(none, dbs)
+	wantRefusal(t, err, lease.ErrConfig, "groupreplication.New: ctx is nil")
+	_, err = groupreplication.Primary(none, dbs)
+	wantRefusal(t, err, lease.ErrConfig, "groupreplication.Primary: ctx is nil")
+}
+
 func TestNewRefusesSeveralPrimaries(t *testing.T) {
 	r := newRig(t)
 	single := func() { r.execOn(r.dbs[0], `SELECT group_replication_switch_to_single_primary_mode()`) }

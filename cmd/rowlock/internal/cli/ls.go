@@ -65,7 +65,7 @@ func (p *program) list(ctx context.Context, prefix, after string, limit int, all
 	if err != nil {
 		return err
 	}
-	return p.printPage(found, more, prefix, all)
+	return p.printPage(found, more, prefix, limit, all)
 }
 
 // pageOf returns at most f.Limit rows, and whether there are more. With Held it leaves rowlock's
@@ -95,7 +95,9 @@ func pageOf(ctx context.Context, table lease.Store, f lease.Filter) (
 	}
 }
 
-func (p *program) printPage(found []lease.Record, more bool, prefix string, all bool) error {
+func (p *program) printPage(
+	found []lease.Record, more bool, prefix string, limit int, all bool,
+) error {
 	next := ""
 	if more {
 		next = keytext.Show(found[len(found)-1].Key)
@@ -116,6 +118,9 @@ func (p *program) printPage(found []lease.Record, more bool, prefix string, all 
 	command := "rowlock ls" + p.settings.Flags()
 	if all {
 		command += " --all"
+	}
+	if limit != page {
+		command += fmt.Sprintf(" --limit %d", limit)
 	}
 	if prefix != "" {
 		command += " " + shown.Quote(prefix)
