@@ -29,8 +29,9 @@ func (k keyRows) drop(ctx context.Context, keys []string) (int64, error) {
 	return k.change(ctx, "sweep", keys[0], "hold-drop", k.d.List(keys))
 }
 
-func (k keyRows) change(ctx context.Context, verb, key, section string, args ...any) (n int64, err error) {
-	err = k.rows.OnPinned(ctx, verb, key, func(ctx context.Context, session *conn.Session) (err error) {
+func (k keyRows) change(ctx context.Context, verb, key, section string, args ...any) (int64, error) {
+	var n int64
+	err := k.rows.OnPinned(ctx, verb, key, func(ctx context.Context, session *conn.Session) (err error) {
 		n, err = session.Change(ctx, k.d.Text(section), args...)
 		return err
 	})

@@ -20,8 +20,9 @@ type beneath interface {
 // wrapper still does, so that nothing more is sent.
 type wrapped struct{ *wire }
 
-func (w wrapped) Prepare(ctx context.Context, driverConn any, query string) (p conn.Plan, err error) {
-	err = w.through(ctx, driverConn, "prepare", query, func(ctx context.Context, c any) (err error) {
+func (w wrapped) Prepare(ctx context.Context, driverConn any, query string) (conn.Plan, error) {
+	var p conn.Plan
+	err := w.through(ctx, driverConn, "prepare", query, func(ctx context.Context, c any) (err error) {
 		p, err = w.wire.Prepare(ctx, c, query)
 		return err
 	})

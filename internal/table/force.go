@@ -48,7 +48,9 @@ func (s *Store) ForceRelease(ctx context.Context, r lease.ForceRequest) (lease.F
 // short TTL it would end before the server has said that the row is locked.
 func (s *Store) force(
 	ctx context.Context, r lease.ForceRequest, bad *lease.Record,
-) (got lease.Forced, found bool, err error) {
+) (lease.Forced, bool, error) {
+	var got lease.Forced
+	var found bool
 	op := s.newOp(conn.Release, task{
 		patience: 3 * time.Second,
 		other: func(ctx context.Context, session *conn.Session) error {
@@ -66,8 +68,7 @@ func (s *Store) force(
 		},
 	})
 	op.Until = time.Now().Add(forceTimeout)
-	_, _, err = s.conclude(ctx, "force release of", r.Key, op)
-	if err != nil {
+	if _, _, err := s.conclude(ctx, "force release of", r.Key, op); err != nil {
 		return lease.Forced{}, false, err // a pinned connection may still write the answer
 	}
 	return got, found, nil
