@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -136,14 +137,11 @@ func (c *crowd) close(ctx context.Context) error {
 func (c *crowd) takeAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var taken atomic.Int64
-	err := c.each(func(n int) error {
-		defer taken.Add(1)
-		return c.take(ctx, n)
-	})
+	err := c.each(func(n int) error { return c.take(ctx, n) })
 	if errors.Is(err, context.DeadlineExceeded) {
+		taken := slices.DeleteFunc(slices.Clone(c.locks), func(l *rowlock.Lock) bool { return l == nil })
 		err = fmt.Errorf("%d of %d locks are taken after %v, and renewals leave no time for more: %w",
-			taken.Load()-int64(c.Helpers), c.Locks, patience, err)
+			len(taken), c.Locks, patience, err)
 	}
 	return err
 }
