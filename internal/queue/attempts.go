@@ -67,8 +67,8 @@ func (q *Attempts) Wake(key string) {
 }
 
 // Freed wakes the waiters of a key, in all processes, that was freed by other means than GiveUp.
-func (q *Attempts) Freed(key string) {
-	q.Wake(key)
+func (q *base) Freed(key string) {
+	q.notify.cfg.Heard(key)
 	q.notify.Announce(key)
 }
 

@@ -106,64 +106,49 @@ func (w *inOrder) Position() (Position, bool) { return w.first().Position() }
 func (w *inOrder) Seen() Seen                 { return w.first().Seen() }
 
 // Won takes back the tickets that were not used.
-func (w *inOrder) Won(ctx context.Context, g Grants) {
-	if w.queued {
-		w.end(g)
-		w.takeBack(ctx, g)
-	}
-}
+func (w *inOrder) Won(ctx context.Context, g Grants) { w.end(ctx, g) }
 
 // Leave leaves no ticket behind, nor a key that was passed to one meanwhile. A grant within this
 // process at this very moment is returned instead, and a second one goes to the next waiter.
-func (w *inOrder) Leave(ctx context.Context) (s signal) {
+func (w *inOrder) Leave(ctx context.Context) signal { return w.end(ctx, Grants{}) }
+
+// end closes the books on all tickets but used, which is the grant's if there is one, and takes
+// them back. It returns a grant that came at this moment, if there was none.
+func (w *inOrder) end(ctx context.Context, used Grants) (s signal) {
 	if !w.queued {
 		return s
 	}
-	s = w.end(Grants{})
-	w.takeBack(ctx, s.Grant)
-	return s
-}
-
-// end closes the books on all tickets but used, which is the grant's if there is one. It returns a
-// grant that came at this moment, if there was none.
-func (w *inOrder) end(used Grants) (s signal) {
+	var left, unsure []lease.Lease
 	w.q.mu.Lock()
-	defer w.q.mu.Unlock()
 	for len(used.Each) == 0 && len(w.signal) > 0 && !s.Given {
-		s = <-w.signal
-	}
-	if s.Given {
-		used = s.Grant
+		if s = <-w.signal; s.Given {
+			used = s.Grant
+		}
 	}
 	for _, t := range w.all {
 		delete(w.q.waiting, t.id())
 		t.unsure = t.unsure || t.beating
-		if t.gaveUp = !t.is(used); !t.gaveUp && t.unsure { // its owner is cleaned up after the release
+		t.gaveUp = len(used.Each) == 0 || used.Each[0].Req.Owner != t.Owner
+		switch {
+		case t.gaveUp && t.unsure:
+			unsure = append(unsure, t.lease())
+		case t.unsure: // its owner is cleaned up after the release
 			used.Each[0].Answer.Unknown = true
 		}
+		if t.gaveUp {
+			left = append(left, t.lease())
+		}
+	}
+	w.q.mu.Unlock()
+	if len(left) > 0 {
+		w.takeBack(ctx, left, unsure)
 	}
 	return s
 }
 
-func (t *ticket) is(g Grants) bool { return len(g.Each) > 0 && g.Each[0].Req.Owner == t.Owner }
-
-// takeBack takes back every ticket but the one that was used. After that no key can be passed to
-// them, so that a read finds those that were: they go to the next waiters.
-func (w *inOrder) takeBack(ctx context.Context, used Grants) {
-	var left, unsure []lease.Lease
-	w.q.mu.Lock()
-	for _, t := range w.all {
-		if !t.is(used) {
-			left = append(left, t.lease())
-		}
-		if !t.is(used) && t.unsure {
-			unsure = append(unsure, t.lease())
-		}
-	}
-	w.q.mu.Unlock()
-	if len(left) == 0 {
-		return
-	}
+// takeBack takes tickets back. After that no key can be passed to them, so that a read finds those
+// that were: they go to the next waiters.
+func (w *inOrder) takeBack(ctx context.Context, left, unsure []lease.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adapter.Timeout)
 	defer cancel()
 	err := w.q.store.Leave(ctx, left)

@@ -58,12 +58,6 @@ func (q *Tickets) Wake(key string) {
 	q.poller.Soon(ids...)
 }
 
-// Freed wakes the waiters of a key, in all processes, that was freed by other means than GiveUp.
-func (q *Tickets) Freed(key string) {
-	q.Wake(key)
-	q.notify.Announce(key)
-}
-
 // Kept does nothing: the first ticket asks when the lease ends.
 func (q *Tickets) Kept(string) {}
 
@@ -211,36 +205,27 @@ func (q *Tickets) beat(ctx context.Context, silent []*ticket, now time.Time) err
 		tickets[i] = t.Ticket
 	}
 	unknown, err := q.store.Join(ctx, tickets)
-	served := q.alive(silent, now, unknown, err)
-	if len(served) > 0 {
-		_ = q.store.Leave(ctx, served) // the lease is in use: the orphan cleaner would release it
-	}
-	return err
-}
-
-// alive notes a heartbeat, leaves to the orphan cleaner what waiters may have that gave up, and
-// returns the waiters that have the key.
-func (q *Tickets) alive(
-	tickets []*ticket, when time.Time, unknown bool, err error,
-) (served []lease.Lease) {
+	var gaveUp, served []lease.Lease
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	var orphans []lease.Lease
-	for _, t := range tickets {
+	for _, t := range silent {
 		t.beating = false
 		switch {
 		case q.waiting[t.id()] != nil:
 			if t.unsure = t.unsure || unknown || err != nil; err == nil {
-				t.joined = when
+				t.joined = now
 			}
 		case t.gaveUp:
-			orphans = append(orphans, t.lease())
+			gaveUp = append(gaveUp, t.lease())
 		default:
 			served = append(served, t.lease())
 		}
 	}
-	q.cfg.Asker.Orphans.AddLeases(orphans...)
-	return served
+	q.mu.Unlock()
+	q.cfg.Asker.Orphans.AddLeases(gaveUp...)
+	if len(served) > 0 {
+		_ = q.store.Leave(ctx, served) // the lease is in use: the orphan cleaner would release it
+	}
+	return err
 }
 
 // note keeps what was read. A waiter far from the head is polled more rarely, because all before it
