@@ -336,7 +336,7 @@ func newHold(ctx context.Context, k *keeper, g queue.Grants, i int, r *request) 
 	h.ctx.chain = chain{Context: ctx, held: h, up: chainOf(ctx)}
 	h.lease = watchdog.Held{
 		Lease: g.Lease(i), TTL: r.Want.TTL, Margin: r.margin, Every: r.every,
-		Holder: h, Quiet: r.Want.Quiet,
+		Holder: h, Quiet: r.Want.Quiet, Renewed: answer.Unknown || g.Shared || g.HandedOver,
 	}
 	if r.maxHold > 0 {
 		h.lease.Until = g.Sent.Add(r.maxHold)

@@ -226,9 +226,11 @@ func (p *parting) claim(minHold, open bool) (i queue.Release, to place) {
 	i.Fenced, i.Left = h.k.dog.InTx(&h.lease)
 	i.Left = i.Left || i.Freed
 	i.Open = tx != nil && isOpen(tx)
-	i.Unknown, i.Slot = h.uncertain, h.slot
-	if minHold && h.minHold > 0 {
+	if i.Slot = h.slot; minHold && h.minHold > 0 {
 		i.Keep = h.rest()
+	}
+	if h.uncertain || i.Keep > 0 {
+		i.Late = h.k.dog.Renewing(&h.lease)
 	}
 	return i, to
 }

@@ -25,6 +25,9 @@ type Held struct {
 	Holder Holder
 	// Quiet leaves the lease out of Config.Renewed.
 	Quiet bool
+	// Renewed: other requests than the granting one, or copies of it, may give the lease its TTL. The
+	// watchdog sets it, too; see Renewing.
+	Renewed bool
 
 	flying   bool          // a renewal of it is under way, or waits for another to end
 	leaving  bool          // a transaction of the holder's may have released it: see Watchdog.InTx
@@ -160,6 +163,22 @@ func (h *Held) putOff() bool {
 	was := h.at
 	h.schedule()
 	return h.at > was
+}
+
+// Renewing returns what reports whether a renewal of h is under way, and nil if h is not Renewed.
+// What a holder has the store do after Drop may be undone by a renewal, or a copy of one, that is
+// carried out after it.
+func (d *Watchdog) Renewing(h *Held) func() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !h.Renewed {
+		return nil
+	}
+	return func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return h.flying && !d.stopped
+	}
 }
 
 // ending is a lease that is over, and the cause. Its End is called after the mutex is unlocked.

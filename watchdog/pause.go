@@ -23,8 +23,9 @@ func (d *Watchdog) Pause(h *Held) bool {
 	// Or it would be ready twice after Resume.
 	d.ready = slices.DeleteFunc(d.ready, func(due *Held) bool { return due == h })
 	heap.Init(&d.ready)
+	h.flying, h.Renewed = false, true // by the request that shares its key
 	guard := *h
-	guard.Every, guard.flying, guard.due = 0, false, never
+	guard.Every, guard.due = 0, never
 	guard.schedule()
 	h.guard = &guard
 	heap.Push(&d.queue, h.guard)
@@ -46,7 +47,7 @@ func (d *Watchdog) Resume(h *Held, shared bool, sent time.Time) error {
 	}
 	d.queue.remove(guard)
 	now := time.Now()
-	h.deadline, h.ahead, h.flying, h.due = guard.deadline, guard.ahead, false, never
+	h.deadline, h.ahead, h.due = guard.deadline, guard.ahead, never
 	if !shared {
 		if h.Every > 0 {
 			h.due = now.Sub(began)

@@ -237,7 +237,7 @@ func (d *Watchdog) gather(now time.Time) {
 		if h.flying || wait > early || wait > 0 && len(d.ready)%d.cfg.Batch == 0 {
 			return
 		}
-		h.flying = true
+		h.flying, h.Renewed = true, true
 		h.due = never
 		h.schedule()
 		d.queue.fix(h)
@@ -254,7 +254,8 @@ func (d *Watchdog) takeBatch() (batch []*Held, until time.Duration) {
 		return nil, until
 	}
 	for len(d.ready) > 0 && len(batch) < d.cfg.Batch {
-		if h := heap.Pop(&d.ready).(*Held); h.watched() { // else dropped, or ended
+		h := heap.Pop(&d.ready).(*Held)
+		if h.flying = h.watched(); h.flying { // else dropped, or ended
 			batch, until = append(batch, h), max(until, h.deadline)
 		}
 	}

@@ -32,7 +32,7 @@ type Cleaner struct {
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	orphans map[lease.Lease]*orphaned // those with a token are kept
+	orphans map[lease.Lease]*orphaned // without their tokens
 	cleaned int64                     // that were released for the last time
 	failing failing
 
@@ -43,8 +43,11 @@ type Cleaner struct {
 
 // orphaned is one orphan.
 type orphaned struct {
-	until time.Time // when no delayed statement can grant it any more, or to when it is kept
-	fresh bool      // no round has begun since it was added
+	until time.Time   // when no delayed statement can grant it any more, or give it another TTL
+	kept  time.Time   // it stays locked until then; zero: it does not
+	token lease.Token // of a kept one
+	late  func() bool // see Keep
+	fresh bool        // no round has begun since it was added
 }
 
 // The first failed round is logged, and then one a while, which doubles from the first to the
@@ -84,24 +87,26 @@ func Start(store *adapter.Store, queue bool, log *slog.Logger) *Cleaner {
 // AddLeases has what each lease's owner may have of its key released, whatever the token. A call
 // adds all that it leaves at once, so that one round releases them.
 func (c *Cleaner) AddLeases(leases ...lease.Lease) {
-	c.add(window, false, leases)
+	c.add(orphaned{}, leases)
 }
 
-// Keep has a lease end in d, and no sooner. It is asked for until the store has answered: a key
-// that is free before its MinHold is over may have its work done twice.
-func (c *Cleaner) Keep(l lease.Lease, d time.Duration) { c.add(d, true, []lease.Lease{l}) }
+// Keep has leases end in d, and no sooner: a key that is free before its MinHold is over may have
+// its work done twice. It is asked for until the store has answered and nothing from before can be
+// carried out. late reports whether a renewal is under way; nil: none is.
+func (c *Cleaner) Keep(d time.Duration, late func() bool, leases ...lease.Lease) {
+	c.add(orphaned{kept: time.Now().Add(d), late: late}, leases)
+}
 
-func (c *Cleaner) add(d time.Duration, kept bool, leases []lease.Lease) {
+func (c *Cleaner) add(as orphaned, leases []lease.Lease) {
 	if len(leases) == 0 {
 		return
 	}
-	until := time.Now().Add(d)
+	as.until, as.fresh = time.Now().Add(window), true
 	c.mu.Lock()
 	for _, l := range leases {
-		if !kept {
-			l.Token = 0
-		}
-		c.orphans[l] = &orphaned{until: until, fresh: true}
+		as.token, l.Token = l.Token, 0
+		one := as
+		c.orphans[l] = &one
 	}
 	c.mu.Unlock()
 	select {
@@ -146,15 +151,18 @@ func (c *Cleaner) take(fresh bool) (leases []lease.Lease, kept []lease.RenewRequ
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for l, o := range c.orphans {
-		switch left := time.Until(o.until); {
-		case fresh && !o.fresh:
+		if fresh && !o.fresh {
 			continue
-		case l.Token > 0 && left > 0:
+		}
+		if o.fresh = false; o.late != nil && o.late() {
+			o.until = time.Now().Add(window)
+		}
+		if left := time.Until(o.kept); left > 0 {
+			l.Token = o.token
 			kept = append(kept, lease.RenewRequest{Lease: l, TTL: left})
-		default:
+		} else {
 			leases = append(leases, l)
 		}
-		o.fresh = false
 	}
 	return leases, kept
 }
@@ -177,7 +185,9 @@ func (c *Cleaner) ask(ctx context.Context, fresh bool) map[lease.Lease]error {
 			if a.Outcome == lease.Busy { // still behind a fence
 				a.Err = cmp.Or(a.Err, lease.ErrBusy)
 			}
-			answers[kept[i].Lease] = a.Err
+			l := kept[i].Lease
+			l.Token = 0
+			answers[l] = a.Err
 		}
 	}
 	return answers
@@ -202,7 +212,7 @@ func (c *Cleaner) round(ctx context.Context, fresh bool) (more bool, err error) 
 		case failure != nil:
 			err = failure
 			failed++
-		case l.Token > 0 || now.After(c.orphans[l].until):
+		case now.After(c.orphans[l].until):
 			delete(c.orphans, l)
 			c.cleaned++
 		}

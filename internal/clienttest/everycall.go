@@ -13,8 +13,9 @@ import (
 )
 
 // EveryCall has callers make calls of every kind, with options of every kind, on clients whose
-// network is bad. It fails the test where two callers hold a key that they do not share, where a
-// token does not grow, and where neither a lock nor an error is returned.
+// network is bad. It fails the test where two callers hold a key that they do not share, or one has
+// it within the MinHold of another, where a token does not grow, and where neither a lock nor an
+// error is returned.
 type EveryCall struct {
 	testing.TB
 	// Keys that are called for.
@@ -23,8 +24,6 @@ type EveryCall struct {
 	Hold time.Duration
 	// Lease is the least TTL that is asked for.
 	Lease time.Duration
-	// Brief leaves out MinHold: a renewal that is under way at an Unlock gives the lease its TTL.
-	Brief bool
 
 	mu      sync.Mutex
 	granted int
@@ -35,8 +34,12 @@ type EveryCall struct {
 // holding is a lock that a caller was told it has.
 type holding struct {
 	*rowlock.Lock
-	shared, unsure bool // unsure: whether it is shared, since a Downgrade
+	shared, unsure bool      // unsure: whether it is shared, since a Downgrade
+	kept           time.Time // until when its MinHold lasts at least
 }
+
+// over reports whether others may have the key.
+func (h *holding) over() bool { return h.Context().Err() != nil && !time.Now().Before(h.kept) }
 
 // Play has callers of the clients work so long. Then nothing is held any more.
 func (p *EveryCall) Play(clients []*rowlock.Client, callers int, rng *rand.Rand, d time.Duration) {
@@ -63,7 +66,9 @@ func (p *EveryCall) visit(c *rowlock.Client, rng *rand.Rand) {
 		p.Hold / 80, p.Hold, 15 * p.Hold,
 	}[rng.IntN(3)]))
 	defer cancel()
-	locks, unlock, shared, err := p.call(ctx, c, rng)
+	began := time.Now()
+	opts, minHold := p.options(rng)
+	locks, unlock, shared, err := p.call(ctx, c, rng, opts)
 	switch {
 	case errors.Is(err, rowlock.ErrConfig): // options that contradict each other
 		return
@@ -83,7 +88,12 @@ func (p *EveryCall) visit(c *rowlock.Client, rng *rand.Rand) {
 	time.Sleep(upTo(rng, []time.Duration{1, p.Hold / 13, p.Hold}[rng.IntN(3)]))
 	ctx, cancel = context.WithTimeout(p.TB.Context(), upTo(rng, p.Hold*3/2))
 	defer cancel()
-	_ = unlock(ctx)
+	if len(locks) == 1 && rng.IntN(5) == 0 {
+		unlock, minHold = locks[0].UnlockNow, 0
+	}
+	if unlock(ctx) == nil {
+		p.keep(mine, began.Add(minHold))
+	}
 	for _, l := range locks {
 		if l.Context().Err() == nil {
 			p.Errorf("%q lives after its Unlock", l.Key())
@@ -91,11 +101,20 @@ func (p *EveryCall) visit(c *rowlock.Client, rng *rand.Rand) {
 	}
 }
 
+// keep notes until when locks that were released leave their keys locked at least.
+func (p *EveryCall) keep(locks []*holding, until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range locks {
+		h.kept = until
+	}
+	p.held = append(p.held, locks...)
+}
+
 // call makes a call of some kind. unlock is nil unless it was granted.
-func (p *EveryCall) call(ctx context.Context, c *rowlock.Client, rng *rand.Rand) (
-	locks []*rowlock.Lock, unlock func(context.Context) error, shared bool, err error,
-) {
-	opts := p.options(rng)
+func (p *EveryCall) call(
+	ctx context.Context, c *rowlock.Client, rng *rand.Rand, opts []rowlock.Option,
+) (locks []*rowlock.Lock, unlock func(context.Context) error, shared bool, err error) {
 	keys := make([]string, 1+rng.IntN(3))
 	for n, i := range rng.Perm(len(p.Keys))[:len(keys)] {
 		keys[n] = p.Keys[i]
@@ -124,11 +143,7 @@ func (p *EveryCall) call(ctx context.Context, c *rowlock.Client, rng *rand.Rand)
 	shared = slices.Contains([]int{3, 4, 9}, kind)
 	switch {
 	case one != nil:
-		unlock = one.Unlock
-		if rng.IntN(5) == 0 {
-			unlock = one.UnlockNow
-		}
-		return []*rowlock.Lock{one}, unlock, shared, err
+		return []*rowlock.Lock{one}, one.Unlock, shared, err
 	case all != nil:
 		for _, key := range all.Keys() {
 			locks = append(locks, all.Lock(key))
@@ -138,7 +153,7 @@ func (p *EveryCall) call(ctx context.Context, c *rowlock.Client, rng *rand.Rand)
 	return nil, nil, shared, err
 }
 
-func (p *EveryCall) options(rng *rand.Rand) (opts []rowlock.Option) {
+func (p *EveryCall) options(rng *rand.Rand) (opts []rowlock.Option, minHold time.Duration) {
 	for _, o := range []rowlock.Option{
 		rowlock.MaxHold(p.Hold/4 + upTo(rng, 5*p.Hold)), rowlock.NoRenew(),
 		rowlock.Priority(1 + rng.IntN(9)),
@@ -149,10 +164,11 @@ func (p *EveryCall) options(rng *rand.Rand) (opts []rowlock.Option) {
 			opts = append(opts, o)
 		}
 	}
-	if !p.Brief && rng.IntN(6) == 0 {
-		opts = append(opts, rowlock.MinHold(1+upTo(rng, p.Hold/2)))
+	if rng.IntN(6) == 0 {
+		minHold = 1 + upTo(rng, 2*p.Hold)
+		opts = append(opts, rowlock.MinHold(minHold))
 	}
-	return opts
+	return opts, minHold
 }
 
 // believe notes a grant, and who believes to hold its key at this moment.
@@ -160,7 +176,7 @@ func (p *EveryCall) believe(l *rowlock.Lock, shared bool) *holding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.granted++
-	p.held = slices.DeleteFunc(p.held, func(h *holding) bool { return h.Context().Err() != nil })
+	p.held = slices.DeleteFunc(p.held, (*holding).over)
 	for _, h := range p.held {
 		both := h.Key() == l.Key() && l.Context().Err() == nil
 		if both && !h.unsure && (!h.shared || !shared) {

@@ -368,3 +368,42 @@ func TestALateCopyOfAGrantIsNotLeftBehindAMinHold(t *testing.T) {
 		}
 	})
 }
+
+// A renewal that is under way at Unlock, however long, or a copy of one that had its answer, gives
+// the lease its TTL after that: the key is locked until MinHold is over all the same, and no
+// longer.
+func TestALateRenewalDoesNotUndoAMinHold(t *testing.T) {
+	for _, d := range []time.Duration{TTL * 2 / 5, TTL * 4 / 5, 5 * TTL} {
+		for name, after := range map[string]time.Duration{
+			"a copy": 0, "soon": 4 * time.Second, "much later": 12 * time.Second,
+		} {
+			t.Run(d.String()+"/"+name, func(t *testing.T) {
+				Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+					sent := make(chan []lease.RenewRequest)
+					s.OnRenew = func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+						s.OnRenew = nil
+						sent <- reqs
+						time.Sleep(after)
+						return s.Store.Renew(ctx, reqs)
+					}
+					l, over := Take(t, c, "k", rowlock.MinHold(d)), time.Now().Add(d)
+					renewal := <-sent
+					synctest.Wait()
+					if after == 0 {
+						time.AfterFunc(4*time.Second, func() { _, _ = s.Store.Renew(context.Background(), renewal) })
+					}
+					last := time.Now().Add(max(after, 4*time.Second))
+					Unlock(t, l)
+					time.Sleep(time.Until(over) - time.Millisecond)
+					if !IsHeld(t, s, "k") {
+						t.Error("free before its MinHold is over")
+					}
+					time.Sleep(max(0, time.Until(last)) + 300*time.Millisecond)
+					if IsHeld(t, s, "k") {
+						t.Error("locked after its MinHold")
+					}
+				})
+			})
+		}
+	}
+}

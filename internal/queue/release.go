@@ -39,8 +39,9 @@ type Release struct {
 	Slot bool
 	// Next gets the slot, if it is not nil.
 	Next *NextOwner
-	// Unknown: a copy of the granting request may still run.
-	Unknown bool
+	// Late is nil unless a copy of the granting request may still run or, with Keep, of a renewal. It
+	// reports whether a renewal is under way.
+	Late func() bool
 
 	Answer Released
 	state  releasing
@@ -179,10 +180,7 @@ func (r *Releaser) clean(items []Release, answered *bool) {
 		if i.Answer.Err != nil && !errors.Is(i.Answer.Err, lease.ErrUnknown) {
 			i.Answer.Err = oneline.Join(lease.ErrUnknown, i.Answer.Err)
 		}
-		switch {
-		case i.Unknown && i.Keep > 0: // or the copy could be granted when the lease has run out
-			time.AfterFunc(i.Keep, func() { r.Orphans.AddLeases(i.late()...) })
-		case i.Unknown:
+		if i.Late != nil && (i.Keep <= 0 || i.Answer.Gone) {
 			orphans = append(orphans, i.late()...)
 		}
 		if i.Keep <= 0 && (i.Answer.Err != nil || !*answered) {
@@ -213,9 +211,8 @@ func Forms(l lease.Lease) []lease.Lease {
 	return []lease.Lease{alone, member}
 }
 
-// keep makes each lease end when its Keep does. After an error, and behind a fence, the cleaner
-// goes on asking: the lease that it has may end sooner, or much later. A renewal under way may come
-// later and give the lease another TTL: MinHold promises a minimum.
+// keep makes each lease end when its Keep does. The cleaner goes on asking after an error, behind a
+// fence, and if a request from before may give the lease another TTL: it would end sooner or later.
 func (r *Releaser) keep(ctx context.Context, items []Release) {
 	ctx, cancel := context.WithTimeout(ctx, adapter.Timeout)
 	defer cancel()
@@ -225,8 +222,8 @@ func (r *Releaser) keep(ctx context.Context, items []Release) {
 		if a.Err != nil {
 			i.Answer.Err = oneline.Join(fmt.Errorf("%w: unlock %q", lease.ErrUnknown, i.Lease.Key), a.Err)
 		}
-		if a.Err != nil || a.Outcome == lease.Busy {
-			r.Orphans.Keep(i.Lease, i.Keep)
+		if a.Err != nil || a.Outcome == lease.Busy || i.Late != nil && !i.Answer.Gone {
+			r.Orphans.Keep(i.Keep, i.Late, i.late()...)
 		}
 		r.Queue.Kept(i.Lease.Key)
 	})

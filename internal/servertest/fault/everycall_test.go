@@ -53,7 +53,7 @@ func everyCall(t *testing.T, e *testdb.Env, rng *rand.Rand) {
 		way.calmDown(false)
 	}
 	p := &clienttest.EveryCall{
-		TB: t, Keys: []string{"a", "b", "c", "d"}, Hold: 500 * time.Millisecond, Lease: time.Minute, Brief: true,
+		TB: t, Keys: []string{"a", "b", "c", "d"}, Hold: 500 * time.Millisecond, Lease: time.Minute,
 	}
 	p.Play(clients, 2+rng.IntN(6), rng, 10*time.Second)
 	t.Logf("fair %t, %s, %d clients: %d grants", fair, strategy, len(clients), p.Granted())
