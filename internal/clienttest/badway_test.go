@@ -138,3 +138,7 @@ func (b *badWay) Intend(ctx context.Context, by lease.Owner, keys []string, d ti
 	_, err := carried(ctx, b, intend, keys)
 	return err
 }
+
+func (b *badWay) Raise(ctx context.Context, q []lease.RaiseRequest) ([]lease.Raised, error) {
+	return carried(ctx, b, b.Store.Raise, q)
+}

@@ -115,7 +115,7 @@ func (p *EveryCall) keep(locks []*holding, until time.Time) {
 func (p *EveryCall) call(
 	ctx context.Context, c *rowlock.Client, rng *rand.Rand, opts []rowlock.Option,
 ) (locks []*rowlock.Lock, unlock func(context.Context) error, shared bool, err error) {
-	keys := make([]string, 1+rng.IntN(3))
+	keys := make([]string, 1+rng.IntN(min(3, len(p.Keys))))
 	for n, i := range rng.Perm(len(p.Keys))[:len(keys)] {
 		keys[n] = p.Keys[i]
 	}

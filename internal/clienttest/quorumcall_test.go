@@ -1,0 +1,67 @@
+package clienttest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/race"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/memstore"
+	"github.com/rowlockdb/rowlock/quorum"
+)
+
+// The same of a quorum, each of whose members has a bad network of its own.
+func TestCallsOfEveryKindOfAQuorum(t *testing.T) {
+	seeds := race.Few(6, 120)
+	granted := 0
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				granted += everyCallOfAQuorum(t, rand.New(rand.NewPCG(seed, 37)))
+			})
+		})
+	}
+	if granted < 30*seeds {
+		t.Errorf("%d grants in %d schedules: they prove little", granted, seeds)
+	}
+}
+
+func everyCallOfAQuorum(t *testing.T, rng *rand.Rand) (granted int) {
+	members := []*memstore.Store{memstore.New(), memstore.New(), memstore.New()}
+	var ways []*badWay
+	var clients []*rowlock.Client
+	open := func() *rowlock.Client {
+		var far []lease.Store
+		for _, m := range members {
+			way := &badWay{Store: m, rng: rand.New(rand.NewPCG(rng.Uint64(), 1))}
+			ways, far = append(ways, way), append(far, way)
+		}
+		q, err := quorum.New(far...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = q.Close() })
+		return Client(t, q, &rowlock.Config{TTL: TTL, Reaper: rowlock.ReaperConfig{Off: true}})
+	}
+	for range 1 + rng.IntN(3) {
+		clients = append(clients, open())
+	}
+	p := &EveryCall{TB: t, Keys: letters, Hold: 4 * time.Second, Lease: 3 * time.Second}
+	p.Play(clients, 2+rng.IntN(6), rng, 2*time.Minute)
+	for _, way := range ways {
+		way.calmDown()
+	}
+	time.Sleep(20 * time.Second)
+	other := open()
+	for _, way := range ways {
+		way.calmDown()
+	}
+	for _, key := range p.Keys {
+		Unlock(t, Take(t, other, key))
+	}
+	return p.Granted()
+}
