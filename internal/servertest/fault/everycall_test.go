@@ -2,6 +2,8 @@ package fault
 
 import (
 	"context"
+	"database/sql"
+	"io"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -9,16 +11,20 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/forupdate"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
+	"github.com/rowlockdb/rowlock/optimistic"
 )
 
-// Calls of every kind by callers of up to three clients, whose connections break at any operation:
-// it is not sent, or its answer is lost or late, or it arrives when the caller has tried again.
-// Soon after the last Unlock all keys are free, and have no waiter left, long before any lease or
-// ticket ends. ROWLOCK_EVERY_CALL is how many schedules are tried on each database.
+// Calls of every kind by callers of up to three clients, on the tables or on a store of package
+// optimistic or forupdate, whose connections break at any operation: it is not sent, or its answer
+// is lost or late, or it arrives when the caller has tried again. Soon after the last Unlock all
+// keys are free, and have no waiter left, long before any lease or ticket ends. ROWLOCK_EVERY_CALL
+// is how many schedules are tried on each database.
 func TestCallsOfEveryKindOnBadConnections(t *testing.T) {
 	schedules := servertest.FromEnvironment("ROWLOCK_EVERY_CALL", 2)
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
@@ -33,7 +39,10 @@ func TestCallsOfEveryKindOnBadConnections(t *testing.T) {
 }
 
 func everyCall(t *testing.T, e *testdb.Env, rng *rand.Rand) {
-	fair, strategy := rng.IntN(2) == 0, servertest.Strategies[rng.IntN(2)]
+	on, fair, strategy := "tables", rng.IntN(2) == 0, servertest.Strategies[rng.IntN(2)]
+	if n := rng.IntN(4); n == 0 || n == 1 && e.Kind.Name != "sqlite" {
+		on, fair = []string{"optimistic", "forupdate"}[n], false
+	}
 	config := func(c *rowlock.Config) { c.Fair, c.Strategy = fair, strategy }
 	var ways []*badWay
 	var clients []*rowlock.Client
@@ -44,7 +53,7 @@ func everyCall(t *testing.T, e *testdb.Env, rng *rand.Rand) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		clients = append(clients, servertest.Open(t, db, e, func(c *rowlock.Config) {
+		clients = append(clients, openOn(t, on, db, e, func(c *rowlock.Config) {
 			config(c)
 			c.Hints = []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff}[rng.IntN(2)]
 			c.HandOvers = rng.IntN(4)
@@ -56,13 +65,13 @@ func everyCall(t *testing.T, e *testdb.Env, rng *rand.Rand) {
 		TB: t, Keys: []string{"a", "b", "c", "d"}, Hold: 500 * time.Millisecond, Lease: time.Minute,
 	}
 	p.Play(clients, 2+rng.IntN(6), rng, 10*time.Second)
-	t.Logf("fair %t, %s, %d clients: %d grants", fair, strategy, len(clients), p.Granted())
+	t.Logf("%s, fair %t, %s, %d clients: %d grants", on, fair, strategy, len(clients), p.Granted())
 	for _, w := range ways {
 		w.calmDown(true)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), servertest.FreeSoon)
 	defer cancel()
-	other := servertest.Open(t, e.DB, e, config)
+	other := openOn(t, on, e.DB, e, config)
 	for _, key := range p.Keys {
 		if l, err := other.Lock(ctx, key); err != nil {
 			t.Errorf("%q is locked after the last Unlock: %v", key, err)
@@ -70,6 +79,37 @@ func everyCall(t *testing.T, e *testdb.Env, rng *rand.Rand) {
 			t.Error(err)
 		}
 	}
+}
+
+// openOn opens a client on the tables, or on a store.
+func openOn(
+	t *testing.T, on string, db *sql.DB, e *testdb.Env, change func(*rowlock.Config),
+) *rowlock.Client {
+	var store interface {
+		lease.Store
+		io.Closer
+	}
+	var err error
+	switch on {
+	case "optimistic":
+		store, err = optimistic.New(db, e.Dialect)
+	case "forupdate":
+		store, err = forupdate.New(db, e.Dialect)
+	default:
+		return servertest.Open(t, db, e, change)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := rowlock.New(store, servertest.LongConfig(change))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Close()
+		_ = store.Close()
+	})
+	return c
 }
 
 // badWay breaks one operation in nine. More would leave few calls that end well.
