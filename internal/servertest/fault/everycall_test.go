@@ -6,7 +6,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -44,10 +43,10 @@ func everyCall(t *testing.T, e *testdb.Env, rng *rand.Rand) {
 		on, fair = []string{"optimistic", "forupdate"}[n], false
 	}
 	config := func(c *rowlock.Config) { c.Fair, c.Strategy = fair, strategy }
-	var ways []*badWay
+	var ways []*faultdb.Weather
 	var clients []*rowlock.Client
 	for range 1 + rng.IntN(3) {
-		way := &badWay{rng: rand.New(rand.NewPCG(rng.Uint64(), 1)), calm: true}
+		way := faultdb.NewWeather(rng.Uint64())
 		db, err := faultdb.Open(e.Driver, e.Source, way)
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +58,7 @@ func everyCall(t *testing.T, e *testdb.Env, rng *rand.Rand) {
 			c.HandOvers = rng.IntN(4)
 		}))
 		ways = append(ways, way)
-		way.calmDown(false)
+		way.Turn(true)
 	}
 	p := &clienttest.EveryCall{
 		TB: t, Keys: []string{"a", "b", "c", "d"}, Hold: 500 * time.Millisecond, Lease: time.Minute,
@@ -67,7 +66,7 @@ func everyCall(t *testing.T, e *testdb.Env, rng *rand.Rand) {
 	p.Play(clients, 2+rng.IntN(6), rng, 10*time.Second)
 	t.Logf("%s, fair %t, %s, %d clients: %d grants", on, fair, strategy, len(clients), p.Granted())
 	for _, w := range ways {
-		w.calmDown(true)
+		w.Turn(false)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), servertest.FreeSoon)
 	defer cancel()
@@ -110,52 +109,4 @@ func openOn(
 		_ = store.Close()
 	})
 	return c
-}
-
-// badWay breaks one operation in nine. More would leave few calls that end well.
-type badWay struct {
-	mu   sync.Mutex
-	rng  *rand.Rand
-	late []*faultdb.Gate
-	calm bool
-}
-
-func (b *badWay) Inject(faultdb.Op) faultdb.Fault {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	upTo := func(d time.Duration) time.Duration { return time.Duration(b.rng.Int64N(int64(d))) }
-	if b.calm {
-		return faultdb.None
-	}
-	switch n := b.rng.IntN(200); {
-	case n < 5:
-		return faultdb.Delay(upTo(time.Second))
-	case n < 10:
-		return faultdb.DelayAfter(upTo(time.Second))
-	case n < 13:
-		return faultdb.FailBeforeSend()
-	case n < 17:
-		return faultdb.LoseReply()
-	case n < 20:
-		return faultdb.DelayAfter(upTo(time.Second)).And(faultdb.LoseReply())
-	case n < 23:
-		gate := faultdb.NewGate()
-		b.late = append(b.late, gate)
-		time.AfterFunc(upTo(2*time.Second), gate.Release)
-		return faultdb.SendLate(gate)
-	}
-	return faultdb.None
-}
-
-// calmDown has the connections work, or no longer. What is late has arrived then.
-func (b *badWay) calmDown(calm bool) {
-	b.mu.Lock()
-	b.calm = calm
-	late := b.late
-	b.late = nil
-	b.mu.Unlock()
-	for _, gate := range late {
-		gate.Release()
-		gate.Wait()
-	}
 }
