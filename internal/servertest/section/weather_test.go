@@ -1,0 +1,250 @@
+package section
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rowlockdb/rowlock"
+	"github.com/rowlockdb/rowlock/internal/faultdb"
+	"github.com/rowlockdb/rowlock/internal/servertest"
+	"github.com/rowlockdb/rowlock/internal/testdb"
+)
+
+// Sections of every kind by callers of up to three clients, whose connections, the transactions' as
+// well, break at any operation: none loses another's update, one that returned nil was done once
+// and wholly, one that failed was not done, and one of unknown outcome was done wholly or not.
+// ROWLOCK_EVERY_CALL is how many schedules are tried on each database.
+func TestSectionsInBadWeather(t *testing.T) {
+	schedules := servertest.FromEnvironment("ROWLOCK_EVERY_CALL", 1)
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		for range schedules {
+			seed := rand.Uint64()
+			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+				t.Parallel()
+				newTally(t, e.Kind.Open(t), rand.New(rand.NewPCG(seed, 47))).play()
+			})
+		}
+	})
+}
+
+// tally counts the sections of each key, by reading and writing, and lists them.
+type tally struct {
+	*testing.T
+	e     *testdb.Env
+	rng   *rand.Rand
+	n     string // a table with a number for each key
+	done  string // a table with a row for each key of a section
+	keys  []string
+	ways  []*faultdb.Weather
+	mu    sync.Mutex
+	ended map[string]ending
+}
+
+// ending is how a section ended.
+type ending struct {
+	keys int
+	err  error
+}
+
+func newTally(t *testing.T, e *testdb.Env, rng *rand.Rand) *tally {
+	prefix := e.Dialect.Names().Prefix
+	y := &tally{
+		T: t, e: e, rng: rng, n: prefix + "tally", done: prefix + "done",
+		keys: []string{"a", "b", "c"}, ended: make(map[string]ending),
+	}
+	e.Exec(t, `CREATE TABLE `+y.n+` (k VARCHAR(10) NOT NULL PRIMARY KEY, n INT NOT NULL)`)
+	e.Exec(t, `CREATE TABLE `+y.done+` (id VARCHAR(20) NOT NULL, k VARCHAR(10) NOT NULL, n INT NOT NULL)`)
+	for _, key := range y.keys {
+		e.Exec(t, `INSERT INTO `+y.n+` VALUES ('`+key+`', 0)`)
+	}
+	t.Cleanup(func() {
+		e.Exec(t, `DROP TABLE `+y.n)
+		e.Exec(t, `DROP TABLE `+y.done)
+	})
+	return y
+}
+
+// client returns a client whose connections break, and its pool.
+func (y *tally) client(fair bool) (*rowlock.Client, *sql.DB) {
+	way := faultdb.NewWeather(y.rng.Uint64())
+	db, err := faultdb.Open(y.e.Driver, y.e.Source, way)
+	if err != nil {
+		y.Fatal(err)
+	}
+	y.Cleanup(func() { _ = db.Close() })
+	c := servertest.Open(y.T, db, y.e, func(c *rowlock.Config) { c.Fair, c.TTL = fair, 6*time.Second })
+	way.Turn(true)
+	y.ways = append(y.ways, way)
+	return c, db
+}
+
+func (y *tally) play() {
+	fair := y.rng.IntN(2) == 0
+	var callers sync.WaitGroup
+	for range 1 + y.rng.IntN(3) {
+		c, db := y.client(fair)
+		for range 1 + y.rng.IntN(3) {
+			rng := rand.New(rand.NewPCG(y.rng.Uint64(), 2))
+			callers.Go(func() {
+				for end := time.Now().Add(5 * time.Second); time.Now().Before(end); {
+					y.visit(c, db, rng)
+				}
+			})
+		}
+	}
+	callers.Wait()
+	for _, way := range y.ways {
+		way.Turn(false)
+	}
+	y.judge()
+}
+
+// visit runs a section of some kind.
+func (y *tally) visit(c *rowlock.Client, db *sql.DB, rng *rand.Rand) {
+	keys := slices.Clone(y.keys)
+	rng.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	keys = keys[:1+rng.IntN(2)]
+	ctx, cancel := context.WithTimeout(y.Context(), time.Duration(rng.Int64N(int64(5*time.Second))))
+	defer cancel()
+	switch rng.IntN(5) {
+	case 0:
+		s := y.section(keys[:1], rng)
+		y.note(s, c.DoTx(ctx, keys[0], s.run))
+	case 1:
+		s := y.section(keys, rng)
+		y.note(s, c.DoAllTx(ctx, keys, s.run))
+	case 2:
+		l, err := c.Lock(ctx, keys[0])
+		if err != nil {
+			return
+		}
+		for range 1 + rng.IntN(3) {
+			s := y.section(keys[:1], rng)
+			y.note(s, l.DoTx(ctx, s.run))
+		}
+		_ = l.Unlock(ctx)
+	default:
+		l, err := c.Lock(ctx, keys[0])
+		if err != nil {
+			return
+		}
+		s := y.section(keys[:1], rng)
+		y.note(s, byHand(ctx, db, l, s, rng.IntN(2) == 0))
+		_ = l.Unlock(ctx)
+	}
+}
+
+var errCommit = fmt.Errorf("%w: the COMMIT has failed", rowlock.ErrUnknown)
+
+// byHand is a section in a transaction of the caller's own.
+func byHand(ctx context.Context, db *sql.DB, l *rowlock.Lock, s *section, unlocks bool) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := l.Fence(ctx, tx); err != nil {
+		return err
+	}
+	if err := s.run(ctx, tx); err != nil {
+		return err
+	}
+	if unlocks {
+		if err := l.UnlockTx(ctx, tx); err != nil {
+			return err
+		}
+	}
+	if tx.Commit() != nil {
+		return errCommit
+	}
+	return nil
+}
+
+// section is what one of them writes.
+type section struct {
+	*tally
+	id    string
+	keys  []string
+	pause time.Duration
+}
+
+func (y *tally) section(keys []string, rng *rand.Rand) *section {
+	return &section{
+		tally: y, id: strconv.FormatUint(rng.Uint64(), 36), keys: keys,
+		pause: time.Duration(rng.Int64N(int64(30 * time.Millisecond))),
+	}
+}
+
+// run adds one to each of the section's numbers.
+func (s *section) run(ctx context.Context, tx *sql.Tx) error {
+	for _, key := range s.keys {
+		var n int
+		if err := tx.QueryRowContext(ctx, `SELECT n FROM `+s.n+` WHERE k = '`+key+`'`).Scan(&n); err != nil {
+			return err
+		}
+		time.Sleep(s.pause)
+		for _, write := range []string{
+			`UPDATE ` + s.n + ` SET n = ` + strconv.Itoa(n+1) + ` WHERE k = '` + key + `'`,
+			`INSERT INTO ` + s.done + ` VALUES ('` + s.id + `', '` + key + `', ` + strconv.Itoa(n+1) + `)`,
+		} {
+			if _, err := tx.ExecContext(ctx, write); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (y *tally) note(s *section, err error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.ended[s.id] = ending{len(s.keys), err}
+}
+
+// judge compares what was told with what was done.
+func (y *tally) judge() {
+	done, unknown := 0, 0
+	for id, how := range y.ended {
+		var rows int
+		y.number(`SELECT COUNT(*) FROM `+y.done+` WHERE id = '`+id+`'`, &rows)
+		wholly := rows == how.keys
+		switch {
+		case how.err == nil:
+			done++
+			if !wholly {
+				y.Errorf("%s was told done, and %d of %d rows are there", id, rows, how.keys)
+			}
+		case errors.Is(how.err, rowlock.ErrUnknown):
+			unknown++
+			if rows != 0 && !wholly {
+				y.Errorf("%s is unknown, and %d of %d rows are there", id, rows, how.keys)
+			}
+		case rows != 0:
+			y.Errorf("%s has failed, and %d of %d rows are there: %v", id, rows, how.keys, how.err)
+		}
+	}
+	for _, key := range y.keys {
+		var n, rows, different int
+		y.number(`SELECT n FROM `+y.n+` WHERE k = '`+key+`'`, &n)
+		y.number(`SELECT COUNT(*) FROM `+y.done+` WHERE k = '`+key+`'`, &rows)
+		y.number(`SELECT COUNT(DISTINCT n) FROM `+y.done+` WHERE k = '`+key+`'`, &different)
+		if n != rows || rows != different {
+			y.Errorf("%q: %d sections have counted to %d, with %d numbers", key, rows, n, different)
+		}
+	}
+	y.Logf("%d sections: %d done, %d unknown", len(y.ended), done, unknown)
+}
+
+func (y *tally) number(query string, n *int) {
+	if err := y.e.DB.QueryRowContext(y.Context(), query).Scan(n); err != nil {
+		y.Fatal(err)
+	}
+}
