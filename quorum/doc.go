@@ -52,8 +52,8 @@
 //
 //   - No Fence, no UnlockTx, no Fair, no notifications, no LockAll in one step (a part that was
 //     granted is released), and no detection of cycles between processes: waiters poll.
-//   - A clock that jumps at a majority of members within a lease ends it unseen. A jump at a
-//     minority does no harm.
+//   - A clock that jumps at a majority within a lease ends it unseen; at a minority, all is well.
+//   - A member that misses an Unlock with MinHold keeps its part of the key until its lease ends.
 //   - A member that was cut off for longer than a TTL does not come back into a lease that is held.
 //     If members are restarted one after another, locks that are held all the time are lost, and
 //     their holders are told, unless each restart is shorter than the TTL.
