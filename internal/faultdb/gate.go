@@ -12,12 +12,17 @@ type Gate struct {
 	arrived chan Op
 	open    chan struct{}
 	once    sync.Once
-	late    sync.WaitGroup // operations sent late that the server has not finished
+
+	mu   sync.Mutex
+	late int        // operations sent late that the server has not finished
+	done *sync.Cond // one of them is finished
 }
 
 // NewGate returns a closed gate.
 func NewGate() *Gate {
-	return &Gate{arrived: make(chan Op, 1), open: make(chan struct{})}
+	g := &Gate{arrived: make(chan Op, 1), open: make(chan struct{})}
+	g.done = sync.NewCond(&g.mu)
+	return g
 }
 
 // Arrived delivers every operation that comes to the gate while it is closed, each once.
@@ -29,7 +34,21 @@ func (g *Gate) Release() { g.once.Do(func() { close(g.open) }) }
 
 // Wait returns when the server has executed everything that was sent late through this gate. Release it first, and not
 // before something was sent: what nobody has sent yet, nobody can wait for.
-func (g *Gate) Wait() { g.late.Wait() }
+func (g *Gate) Wait() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.late > 0 {
+		g.done.Wait()
+	}
+}
+
+// count counts the operations that were sent late. A WaitGroup would not let one be sent while Wait has found none.
+func (g *Gate) count(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.late += n
+	g.done.Broadcast()
+}
 
 // waiter holds an operation back, at most until ctx ends, and returns the error of a context that ended first.
 type waiter interface {

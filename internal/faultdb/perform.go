@@ -52,9 +52,9 @@ func perform[T any](ctx context.Context, c *conn, op Op, run func(context.Contex
 // sendLate runs the operation on c, which nobody else holds any more, when the gate opens, and closes c.
 func sendLate[T any](ctx context.Context, c *conn, g *Gate, op Op, run func(context.Context, site) (T, error)) {
 	ctx = context.WithoutCancel(ctx) // the statement is out of the caller's reach
-	g.late.Add(1)
+	g.count(1)
 	go func() {
-		defer g.late.Done()
+		defer g.count(-1)
 		defer c.cut()
 		_ = g.wait(ctx, op)                         // cannot fail: this context never ends
 		_, _ = run(ctx, site{conn: c, toEnd: true}) // nobody is left to be told

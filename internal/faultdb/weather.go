@@ -1,13 +1,15 @@
 package faultdb
 
 import (
+	"database/sql/driver"
 	"math/rand/v2"
 	"sync"
 	"time"
 )
 
 // Weather breaks one operation in nine while it is bad: it is not sent, or its answer is lost or
-// late, or it arrives when the caller has tried again. More would leave few calls that end well.
+// late, or it arrives when the caller has tried again. Some drivers have database/sql try again by
+// themselves. More would leave few calls that end well.
 type Weather struct {
 	mu   sync.Mutex
 	rng  *rand.Rand
@@ -26,17 +28,18 @@ func (w *Weather) Inject(Op) Fault {
 	if !w.bad {
 		return None
 	}
+	says := []error{nil, nil, driver.ErrBadConn}[w.rng.IntN(3)]
 	switch n := w.rng.IntN(200); {
 	case n < 5:
 		return Delay(upTo(time.Second))
 	case n < 10:
 		return DelayAfter(upTo(time.Second))
 	case n < 13:
-		return FailBeforeSend()
+		return FailBeforeSend().Reporting(says)
 	case n < 17:
-		return LoseReply()
+		return LoseReply().Reporting(says)
 	case n < 20:
-		return DelayAfter(upTo(time.Second)).And(LoseReply())
+		return DelayAfter(upTo(time.Second)).And(LoseReply()).Reporting(says)
 	case n < 23:
 		gate := NewGate()
 		w.late = append(w.late, gate)
