@@ -3,15 +3,11 @@ package optimistic_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/servertest"
-	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/optimistic"
 )
@@ -20,20 +16,11 @@ import (
 // operation: each that returned nil was made once, and each of unknown outcome once at most, on
 // both rows or on none. ROWLOCK_EVERY_CALL is how many schedules are tried on each database.
 func TestChangesInBadWeatherAreMadeOnce(t *testing.T) {
-	schedules := servertest.FromEnvironment("ROWLOCK_EVERY_CALL", 1)
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for range schedules {
-			seed := rand.Uint64()
-			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-				t.Parallel()
-				changeInBadWeather(t, e.Kind.Open(t), rand.New(rand.NewPCG(seed, 53)))
-			})
-		}
-	})
+	servertest.InBadWeather(t, 1, changeInBadWeather)
 }
 
-func changeInBadWeather(t *testing.T, e *testdb.Env, rng *rand.Rand) {
-	tab := accounts(t, e, 3)
+func changeInBadWeather(t *testing.T, s *servertest.Storm) {
+	tab := accounts(t, s.Env, 3)
 	var mu sync.Mutex
 	var told, unknown [3]int64 // changes of row 1, of row 2, of both
 	count := func(of int, err error) {
@@ -46,17 +33,12 @@ func changeInBadWeather(t *testing.T, e *testdb.Env, rng *rand.Rand) {
 			unknown[of]++
 		}
 	}
-	var ways []*faultdb.Weather
+	s.Turn(true)
 	var callers sync.WaitGroup
 	for range 2 {
-		way := faultdb.NewWeather(rng.Uint64())
-		db, err := faultdb.Open(e.Driver, e.Source, way)
-		ok(t, err)
-		t.Cleanup(func() { _ = db.Close() })
-		way.Turn(true)
-		ways = append(ways, way)
-		for range 1 + rng.IntN(3) {
-			rng := rand.New(rand.NewPCG(rng.Uint64(), 2))
+		db := s.Exposed(t)
+		for range 1 + s.IntN(3) {
+			rng := s.Branch()
 			callers.Go(func() {
 				for end := time.Now().Add(5 * time.Second); time.Now().Before(end); {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rng.Int64N(int64(2*time.Second))))
@@ -89,11 +71,9 @@ func changeInBadWeather(t *testing.T, e *testdb.Env, rng *rand.Rand) {
 		}
 	}
 	callers.Wait()
-	for _, way := range ways {
-		way.Turn(false)
-	}
+	s.Turn(false)
 	for of := range 2 {
-		a := get(t, tab, e.DB, int64(of+1))
+		a := get(t, tab, s.DB, int64(of+1))
 		least := told[of] + told[2]
 		if most := least + unknown[of] + unknown[2]; a.Balance-100 < least || a.Balance-100 > most || a.Version != a.Balance-99 {
 			t.Errorf("row %d: %+v, want %d to %d changes", of+1, a, least, most)

@@ -2,12 +2,12 @@ package paxosbridge_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/lossy"
 	"github.com/rowlockdb/rowlock/internal/memcluster"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
@@ -50,16 +50,7 @@ func under[A any](w *weather, f func() (A, error)) (none A, err error) {
 		w.later(func() { _, _ = f() })
 	case 3:
 		w.later(func() { _, _ = f() })
-		a, err := f()
-		if err != nil {
-			return a, fmt.Errorf("%w: an earlier try had no answer: %w", lease.ErrUnknown, err)
-		}
-		if all, ok := any(a).([]lease.Acquired); ok { // the store knows that it has sent it twice
-			for i := range all {
-				all[i].Unknown = true
-			}
-		}
-		return a, nil
+		return lossy.Repeated(f())
 	}
 	w.pause(time.Second)
 	return none, lease.ErrUnknown

@@ -2,7 +2,6 @@ package clienttest
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -55,26 +54,13 @@ func carried[Q, A any](
 		time.AfterFunc(copied, func() { _, _ = call(context.Background(), items) })
 	}
 	answers, err := lossy.Carry(ctx, fate, func(ctx context.Context) (A, error) { return call(ctx, items) })
-	switch {
-	case copied > 0 && err != nil:
-		err = fmt.Errorf("%w: an earlier try had no answer: %w", lease.ErrUnknown, err)
-	case copied > 0:
-		answers = doubted(answers)
+	if copied == 0 {
+		return answers, err
 	}
-	return answers, err
-}
-
-// doubted are answers of a store that knows that a copy may yet arrive.
-func doubted[A any](answers A) A {
-	switch all := any(&answers).(type) {
-	case *bool:
-		*all = true
-	case *acquired:
-		for i := range *all {
-			(*all)[i].Unknown = true
-		}
+	if unknown, ok := any(&answers).(*bool); ok {
+		*unknown = true
 	}
-	return answers
+	return lossy.Repeated(answers, err)
 }
 
 type (

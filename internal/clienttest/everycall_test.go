@@ -17,19 +17,23 @@ import (
 // returned or an error. Twenty seconds after the last Unlock, whatever it has returned, all keys
 // are free, long before their leases end.
 func TestCallsOfEveryKindOnABadNetwork(t *testing.T) {
-	seeds := race.Few(6, 120)
 	for _, fair := range []bool{false, true} {
-		granted := 0
-		for seed := range uint64(seeds) {
-			t.Run(fmt.Sprintf("fair %t/%d", fair, seed), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					granted += everyCallOnABadWay(t, rand.New(rand.NewPCG(seed, 31)), fair)
-				})
-			})
-		}
-		if granted < 30*seeds {
-			t.Errorf("fair %t: %d grants in %d schedules: they prove little", fair, granted, seeds)
-		}
+		t.Run(fmt.Sprintf("fair %t", fair), func(t *testing.T) {
+			manySchedules(t, func(t *testing.T, rng *rand.Rand) int { return everyCallOnABadWay(t, rng, fair) })
+		})
+	}
+}
+
+// manySchedules plays schedules, each of which returns how many locks it was granted.
+func manySchedules(t *testing.T, play func(t *testing.T, rng *rand.Rand) int) {
+	seeds, granted := race.Few(6, 120), 0
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { granted += play(t, rand.New(rand.NewPCG(seed, 31))) })
+		})
+	}
+	if granted < 30*seeds {
+		t.Errorf("%d grants in %d schedules: they prove little", granted, seeds)
 	}
 }
 

@@ -1,14 +1,11 @@
 package clienttest
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
 	"github.com/rowlockdb/rowlock/quorum"
@@ -16,18 +13,7 @@ import (
 
 // The same of a quorum, each of whose members has a bad network of its own.
 func TestCallsOfEveryKindOfAQuorum(t *testing.T) {
-	seeds := race.Few(6, 120)
-	granted := 0
-	for seed := range uint64(seeds) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				granted += everyCallOfAQuorum(t, rand.New(rand.NewPCG(seed, 37)))
-			})
-		})
-	}
-	if granted < 30*seeds {
-		t.Errorf("%d grants in %d schedules: they prove little", granted, seeds)
-	}
+	manySchedules(t, everyCallOfAQuorum)
 }
 
 func everyCallOfAQuorum(t *testing.T, rng *rand.Rand) (granted int) {

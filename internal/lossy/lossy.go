@@ -84,6 +84,20 @@ func Carry[A any](
 	}
 }
 
+// Repeated is what a store answers that has sent a request twice: it knows that the first may yet
+// be carried out.
+func Repeated[A any](answers A, err error) (A, error) {
+	if err != nil {
+		return answers, fmt.Errorf("%w: an earlier try had no answer: %w", lease.ErrUnknown, err)
+	}
+	if all, ok := any(answers).([]lease.Acquired); ok {
+		for i := range all {
+			all[i].Unknown = true
+		}
+	}
+	return answers, nil
+}
+
 // Network is a store as one client sees it.
 type Network struct {
 	store   *memstore.Store

@@ -4,15 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"io"
-	"math/rand/v2"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/forupdate"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
-	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -25,52 +22,33 @@ import (
 // keys are free, and have no waiter left, long before any lease or ticket ends. ROWLOCK_EVERY_CALL
 // is how many schedules are tried on each database.
 func TestCallsOfEveryKindOnBadConnections(t *testing.T) {
-	schedules := servertest.FromEnvironment("ROWLOCK_EVERY_CALL", 2)
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for range schedules {
-			seed := rand.Uint64()
-			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-				t.Parallel()
-				everyCall(t, e.Kind.Open(t), rand.New(rand.NewPCG(seed, 5)))
-			})
-		}
-	})
+	servertest.InBadWeather(t, 2, everyCall)
 }
 
-func everyCall(t *testing.T, e *testdb.Env, rng *rand.Rand) {
-	on, fair, strategy := "tables", rng.IntN(2) == 0, servertest.Strategies[rng.IntN(2)]
-	if n := rng.IntN(4); n == 0 || n == 1 && e.Kind.Name != "sqlite" {
+func everyCall(t *testing.T, s *servertest.Storm) {
+	on, fair, strategy := "tables", s.IntN(2) == 0, servertest.Strategies[s.IntN(2)]
+	if n := s.IntN(4); n == 0 || n == 1 && s.Kind.Name != "sqlite" {
 		on, fair = []string{"optimistic", "forupdate"}[n], false
 	}
 	config := func(c *rowlock.Config) { c.Fair, c.Strategy = fair, strategy }
-	var ways []*faultdb.Weather
 	var clients []*rowlock.Client
-	for range 1 + rng.IntN(3) {
-		way := faultdb.NewWeather(rng.Uint64())
-		db, err := faultdb.Open(e.Driver, e.Source, way)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = db.Close() })
-		clients = append(clients, openOn(t, on, db, e, func(c *rowlock.Config) {
+	for range 1 + s.IntN(3) {
+		clients = append(clients, openOn(t, on, s.Exposed(t), s.Env, func(c *rowlock.Config) {
 			config(c)
-			c.Hints = []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff}[rng.IntN(2)]
-			c.HandOvers = rng.IntN(4)
+			c.Hints = []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff}[s.IntN(2)]
+			c.HandOvers = s.IntN(4)
 		}))
-		ways = append(ways, way)
-		way.Turn(true)
 	}
+	s.Turn(true)
 	p := &clienttest.EveryCall{
 		TB: t, Keys: []string{"a", "b", "c", "d"}, Hold: 500 * time.Millisecond, Lease: time.Minute,
 	}
-	p.Play(clients, 2+rng.IntN(6), rng, 10*time.Second)
+	p.Play(clients, 2+s.IntN(6), s.Rand, 10*time.Second)
 	t.Logf("%s, fair %t, %s, %d clients: %d grants", on, fair, strategy, len(clients), p.Granted())
-	for _, w := range ways {
-		w.Turn(false)
-	}
+	s.Turn(false)
 	ctx, cancel := context.WithTimeout(t.Context(), servertest.FreeSoon)
 	defer cancel()
-	other := openOn(t, on, e.DB, e, config)
+	other := openOn(t, on, s.DB, s.Env, config)
 	for _, key := range p.Keys {
 		if l, err := other.Lock(ctx, key); err != nil {
 			t.Errorf("%q is locked after the last Unlock: %v", key, err)

@@ -13,9 +13,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/servertest"
-	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
 // Sections of every kind by callers of up to three clients, whose connections, the transactions' as
@@ -23,27 +21,16 @@ import (
 // and wholly, one that failed was not done, and one of unknown outcome was done wholly or not.
 // ROWLOCK_EVERY_CALL is how many schedules are tried on each database.
 func TestSectionsInBadWeather(t *testing.T) {
-	schedules := servertest.FromEnvironment("ROWLOCK_EVERY_CALL", 1)
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for range schedules {
-			seed := rand.Uint64()
-			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-				t.Parallel()
-				newTally(t, e.Kind.Open(t), rand.New(rand.NewPCG(seed, 47))).play()
-			})
-		}
-	})
+	servertest.InBadWeather(t, 1, func(t *testing.T, s *servertest.Storm) { newTally(t, s).play() })
 }
 
 // tally counts the sections of each key, by reading and writing, and lists them.
 type tally struct {
 	*testing.T
-	e     *testdb.Env
-	rng   *rand.Rand
+	storm *servertest.Storm
 	n     string // a table with a number for each key
 	done  string // a table with a row for each key of a section
 	keys  []string
-	ways  []*faultdb.Weather
 	mu    sync.Mutex
 	ended map[string]ending
 }
@@ -54,10 +41,10 @@ type ending struct {
 	err  error
 }
 
-func newTally(t *testing.T, e *testdb.Env, rng *rand.Rand) *tally {
+func newTally(t *testing.T, e *servertest.Storm) *tally {
 	prefix := e.Dialect.Names().Prefix
 	y := &tally{
-		T: t, e: e, rng: rng, n: prefix + "tally", done: prefix + "done",
+		T: t, storm: e, n: prefix + "tally", done: prefix + "done",
 		keys: []string{"a", "b", "c"}, ended: make(map[string]ending),
 	}
 	e.Exec(t, `CREATE TABLE `+y.n+` (k VARCHAR(10) NOT NULL PRIMARY KEY, n INT NOT NULL)`)
@@ -72,38 +59,33 @@ func newTally(t *testing.T, e *testdb.Env, rng *rand.Rand) *tally {
 	return y
 }
 
-// client returns a client whose connections break, and its pool.
-func (y *tally) client(fair bool) (*rowlock.Client, *sql.DB) {
-	way := faultdb.NewWeather(y.rng.Uint64())
-	db, err := faultdb.Open(y.e.Driver, y.e.Source, way)
-	if err != nil {
-		y.Fatal(err)
-	}
-	y.Cleanup(func() { _ = db.Close() })
-	c := servertest.Open(y.T, db, y.e, func(c *rowlock.Config) { c.Fair, c.TTL = fair, 6*time.Second })
-	way.Turn(true)
-	y.ways = append(y.ways, way)
-	return c, db
-}
-
 func (y *tally) play() {
-	fair := y.rng.IntN(2) == 0
+	type process struct {
+		*rowlock.Client
+		db *sql.DB
+	}
+	var processes []process
+	fair := y.storm.IntN(2) == 0
+	for range 1 + y.storm.IntN(3) {
+		db := y.storm.Exposed(y.T)
+		processes = append(processes, process{servertest.Open(y.T, db, y.storm.Env, func(c *rowlock.Config) {
+			c.Fair, c.TTL = fair, 6*time.Second
+		}), db})
+	}
+	y.storm.Turn(true)
 	var callers sync.WaitGroup
-	for range 1 + y.rng.IntN(3) {
-		c, db := y.client(fair)
-		for range 1 + y.rng.IntN(3) {
-			rng := rand.New(rand.NewPCG(y.rng.Uint64(), 2))
+	for _, p := range processes {
+		for range 1 + y.storm.IntN(3) {
+			rng := y.storm.Branch()
 			callers.Go(func() {
 				for end := time.Now().Add(5 * time.Second); time.Now().Before(end); {
-					y.visit(c, db, rng)
+					y.visit(p.Client, p.db, rng)
 				}
 			})
 		}
 	}
 	callers.Wait()
-	for _, way := range y.ways {
-		way.Turn(false)
-	}
+	y.storm.Turn(false)
 	y.judge()
 }
 
@@ -244,7 +226,7 @@ func (y *tally) judge() {
 }
 
 func (y *tally) number(query string, n *int) {
-	if err := y.e.DB.QueryRowContext(y.Context(), query).Scan(n); err != nil {
+	if err := y.storm.DB.QueryRowContext(y.Context(), query).Scan(n); err != nil {
 		y.Fatal(err)
 	}
 }
