@@ -76,7 +76,11 @@ func Many(ctx context.Context, d *rig.Database, cfg Config, p *rig.Progress) (h 
 	if err := c.open(d); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.close(ctx)) }()
+	defer func() {
+		if failed := c.close(ctx); err == nil { // else this is why
+			err = failed
+		}
+	}()
 	p.Say(d.Name, fmt.Sprintf("taking %d locks", c.Locks))
 	before, began := look(), time.Now()
 	if err := c.takeAll(ctx); err != nil {
@@ -140,8 +144,8 @@ func (c *crowd) takeAll(ctx context.Context) error {
 	err := c.each(func(n int) error { return c.take(ctx, n) })
 	if errors.Is(err, context.DeadlineExceeded) {
 		taken := slices.DeleteFunc(slices.Clone(c.locks), func(l *rowlock.Lock) bool { return l == nil })
-		err = fmt.Errorf("%d of %d locks are taken after %v, and renewals leave no time for more: %w",
-			len(taken), c.Locks, patience, err)
+		return fmt.Errorf("%d of %d locks are taken after %v, and renewals leave no time for more",
+			len(taken), c.Locks, patience)
 	}
 	return err
 }
