@@ -180,8 +180,9 @@ const closeTimeout = 10 * time.Second
 // Close releases every lock that is still held, ending its context with ErrUnlocked, and returns
 // when the client's goroutines are gone and its connections closed. It does not close the database
 // or a store given to New. Waiting calls return ErrClosed. An error says that a lock could not be
-// released in 8 s and will expire. Whatever hangs, Close returns within 14.5 s. Closing twice is
-// harmless, and Close of a Namespace does nothing: close the client that it is of.
+// released in 8 s, or that a call goes on that may be granted one: it will expire. Whatever hangs,
+// Close returns within 14.5 s. Closing twice is harmless, and Close of a Namespace does nothing:
+// close the client that it is of.
 func (c *Client) Close() error {
 	if c.space != nil {
 		return nil
@@ -201,12 +202,12 @@ func (c *Client) Close() error {
 	defer cancel()
 	c.release(ctx, nil, partings(held), true)
 	c.dog.Stop()
-	c.calls.Drain(ctx)
+	drained := c.calls.Drain(ctx)
 	c.cycles.Stop()
 	c.events.Stop()
 	c.still()
 	c.trace.Stop(ctx)
-	err := c.orphans.Stop(ctx)
+	err := oneline.Join(drained, c.orphans.Stop(ctx))
 	c.queue.Stop()
 	c.returns.Stop()
 	if c.owned != nil {

@@ -2,6 +2,7 @@ package cleanup
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -37,8 +38,9 @@ func (c *Calls) Leave() {
 	}
 }
 
-// Drain lets no more calls in, and returns when the last has left or ctx has ended. Call it once.
-func (c *Calls) Drain(ctx context.Context) {
+// Drain lets no more calls in, and returns when the last has left. It fails when ctx ends before.
+// Call it once.
+func (c *Calls) Drain(ctx context.Context) error {
 	c.mu.Lock()
 	if c.closing = true; c.n == 0 {
 		close(c.done)
@@ -46,6 +48,8 @@ func (c *Calls) Drain(ctx context.Context) {
 	c.mu.Unlock()
 	select {
 	case <-c.done:
+		return nil
 	case <-ctx.Done():
+		return fmt.Errorf("rowlock: close: a call goes on; what it is granted yet expires: %w", ctx.Err())
 	}
 }
