@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/isnil"
-	"github.com/rowlockdb/rowlock/internal/queue"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -366,7 +365,8 @@ func (h *hold) downgraded(a lease.Renewed, sent time.Time) error {
 	unclaimed := h.phase == unclear && !errors.Is(cause, ErrUnlocked) // else Unlock or Close claims it
 	h.mu.Unlock()
 	if to == toCleaner {
-		h.k.orphans.AddLeases(queue.Forms(l)...)
+		l.Shared = true // or not
+		h.k.orphans.AddLeases(l)
 	}
 	if ends {
 		h.wasLost(cause)

@@ -219,7 +219,8 @@ func (p *parting) claim(minHold, open bool) (i queue.Release, to place) {
 	}
 	h.k.remove(h) // not under the hold's mutex, which comes after the keeper's
 	if to == toCleaner {
-		h.k.orphans.AddLeases(queue.Forms(i.Lease)...)
+		i.Lease.Shared = true // or not
+		h.k.orphans.AddLeases(i.Lease)
 		i.Answer.Err = fmt.Errorf("%w: unlock %q: its Downgrade has an unknown outcome", ErrUnknown, i.Lease.Key)
 		return i, to
 	}

@@ -84,8 +84,9 @@ func Start(store *adapter.Store, queue bool, log *slog.Logger) *Cleaner {
 	return c
 }
 
-// AddLeases has what each lease's owner may have of its key released, whatever the token. A call
-// adds all that it leaves at once, so that one round releases them.
+// AddLeases has what each lease's owner may have of its key released, whatever the token: of one
+// that is shared also the key alone, which its request may have asked for to make a reader group.
+// A call adds all that it leaves at once, so that one round releases them.
 func (c *Cleaner) AddLeases(leases ...lease.Lease) {
 	c.add(orphaned{}, leases)
 }
@@ -105,8 +106,10 @@ func (c *Cleaner) add(as orphaned, leases []lease.Lease) {
 	c.mu.Lock()
 	for _, l := range leases {
 		as.token, l.Token = l.Token, 0
-		one := as
+		one, alone := as, as
 		c.orphans[l] = &one
+		l.Shared = false
+		c.orphans[l] = &alone
 	}
 	c.mu.Unlock()
 	select {

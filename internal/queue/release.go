@@ -181,7 +181,7 @@ func (r *Releaser) clean(items []Release, answered *bool) {
 			i.Answer.Err = oneline.Join(lease.ErrUnknown, i.Answer.Err)
 		}
 		if i.Late != nil && (i.Keep <= 0 || i.Answer.Gone) {
-			orphans = append(orphans, i.late()...)
+			orphans = append(orphans, i.Lease)
 		}
 		if i.Keep <= 0 && (i.Answer.Err != nil || !*answered) {
 			orphans = append(orphans, i.state.freed)
@@ -193,22 +193,6 @@ func (r *Releaser) clean(items []Release, answered *bool) {
 	if orphans != nil {
 		r.Orphans.AddLeases(orphans...)
 	}
-}
-
-// late are the leases that a copy of the granting request may still be granted. That of a reader
-// may have asked for the key alone, to make a reader group of it.
-func (i *Release) late() []lease.Lease {
-	if i.Lease.Shared {
-		return Forms(i.Lease)
-	}
-	return []lease.Lease{i.Lease}
-}
-
-// Forms are a lease as it is if its owner has the key alone, and if it shares it.
-func Forms(l lease.Lease) []lease.Lease {
-	alone, member := l, l
-	alone.Shared, member.Shared = false, true
-	return []lease.Lease{alone, member}
 }
 
 // keep makes each lease end when its Keep does. The cleaner goes on asking after an error, behind a
@@ -223,7 +207,7 @@ func (r *Releaser) keep(ctx context.Context, items []Release) {
 			i.Answer.Err = oneline.Join(fmt.Errorf("%w: unlock %q", lease.ErrUnknown, i.Lease.Key), a.Err)
 		}
 		if a.Err != nil || a.Outcome == lease.Busy || i.Late != nil && !i.Answer.Gone {
-			r.Orphans.Keep(i.Keep, i.Late, i.late()...)
+			r.Orphans.Keep(i.Keep, i.Late, i.Lease)
 		}
 		r.Queue.Kept(i.Lease.Key)
 	})

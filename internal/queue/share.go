@@ -135,7 +135,7 @@ func (a *Asker) Downgrade(ctx context.Context, g Grants) (Grants, error) {
 	group := g
 	group.Shared = true
 	if err != nil {
-		a.Orphans.AddLeases(append(g.Leases(), group.Leases()...)...)
+		a.Orphans.AddLeases(group.Leases()...)
 		return Grants{}, err
 	}
 	return group, nil
