@@ -3,6 +3,7 @@ package clienttest
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,10 +40,10 @@ func manySchedules(t *testing.T, play func(t *testing.T, rng *rand.Rand) int) {
 
 func everyCallOnABadWay(t *testing.T, rng *rand.Rand, fair bool) (granted int) {
 	store := memstore.New()
-	var ways []*badWay
+	var ways []*BadWay
 	var clients []*rowlock.Client
 	for range 1 + rng.IntN(3) {
-		way := &badWay{Store: store, rng: rand.New(rand.NewPCG(rng.Uint64(), 1))}
+		way := NewBadWay(store, rng.Uint64())
 		cfg := &rowlock.Config{
 			Fair: fair, TTL: TTL, Reaper: rowlock.ReaperConfig{Off: true},
 			Hints: []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff}[rng.IntN(2)], HandOvers: rng.IntN(4),
@@ -52,11 +53,80 @@ func everyCallOnABadWay(t *testing.T, rng *rand.Rand, fair bool) (granted int) {
 	p := &EveryCall{TB: t, Keys: letters, Hold: 4 * time.Second, Lease: 3 * time.Second}
 	p.Play(clients, 2+rng.IntN(6), rng, 2*time.Minute)
 	for _, way := range ways {
-		way.calmDown()
+		way.CalmDown()
 	}
 	time.Sleep(20 * time.Second)
 	if got := heldKeys(t, store); got != "" {
 		t.Errorf("%q are locked 20 s after the last Unlock", got)
 	}
 	return p.Granted()
+}
+
+// The same while clients are closed, and an operator takes keys from their holders. Where Close has
+// failed, which it says, a key may be locked until its lease ends.
+func TestCallsOfEveryKindWhileClientsClose(t *testing.T) {
+	for _, fair := range []bool{false, true} {
+		t.Run(fmt.Sprintf("fair %t", fair), func(t *testing.T) {
+			failed := 0
+			manySchedules(t, func(t *testing.T, rng *rand.Rand) int {
+				granted, failures := everyCallWhileClientsClose(t, rng, fair)
+				failed += failures
+				return granted
+			})
+			t.Logf("%d times Close has failed", failed)
+		})
+	}
+}
+
+func everyCallWhileClientsClose(t *testing.T, rng *rand.Rand, fair bool) (granted, failed int) {
+	store := memstore.New()
+	var ways []*BadWay
+	open := func(c *rowlock.Config) *rowlock.Client {
+		way := NewBadWay(store, rng.Uint64())
+		ways = append(ways, way)
+		return Client(t, way, c)
+	}
+	var clients []*rowlock.Client
+	for range 1 + rng.IntN(3) {
+		clients = append(clients, open(&rowlock.Config{
+			Fair: fair, TTL: TTL, Reaper: rowlock.ReaperConfig{Off: true},
+			Hints: []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff}[rng.IntN(2)], HandOvers: rng.IntN(4),
+		}))
+	}
+	operator := open(&rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}})
+	p := &EveryCall{TB: t, Keys: letters, Hold: 4 * time.Second, Lease: 3 * time.Second}
+	const d = 2 * time.Minute
+	var others sync.WaitGroup
+	failures := make(chan error, len(clients))
+	for _, c := range clients {
+		after := d/2 + upTo(rng, d/2)
+		others.Go(func() {
+			time.Sleep(after)
+			failures <- c.Close()
+		})
+	}
+	seed := rng.Uint64()
+	others.Go(func() {
+		mine := rand.New(rand.NewPCG(seed, 1))
+		for end := time.Now().Add(d); time.Now().Before(end); {
+			time.Sleep(upTo(mine, 20*time.Second))
+			_ = p.Force(t.Context(), operator, mine)
+		}
+	})
+	p.Play(clients, 2+rng.IntN(6), rng, d)
+	for _, way := range ways {
+		way.CalmDown()
+	}
+	others.Wait()
+	close(failures)
+	for err := range failures {
+		if err != nil {
+			failed++
+		}
+	}
+	time.Sleep(20 * time.Second)
+	if got := heldKeys(t, store); got != "" && failed == 0 {
+		t.Errorf("%q are locked 20 s after the last Unlock", got)
+	}
+	return p.Granted(), failed
 }

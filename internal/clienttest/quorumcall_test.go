@@ -18,12 +18,12 @@ func TestCallsOfEveryKindOfAQuorum(t *testing.T) {
 
 func everyCallOfAQuorum(t *testing.T, rng *rand.Rand) (granted int) {
 	members := []*memstore.Store{memstore.New(), memstore.New(), memstore.New()}
-	var ways []*badWay
+	var ways []*BadWay
 	var clients []*rowlock.Client
 	open := func() *rowlock.Client {
 		var far []lease.Store
 		for _, m := range members {
-			way := &badWay{Store: m, rng: rand.New(rand.NewPCG(rng.Uint64(), 1))}
+			way := NewBadWay(m, rng.Uint64())
 			ways, far = append(ways, way), append(far, way)
 		}
 		q, err := quorum.New(far...)
@@ -39,12 +39,12 @@ func everyCallOfAQuorum(t *testing.T, rng *rand.Rand) (granted int) {
 	p := &EveryCall{TB: t, Keys: letters, Hold: 4 * time.Second, Lease: 3 * time.Second}
 	p.Play(clients, 2+rng.IntN(6), rng, 2*time.Minute)
 	for _, way := range ways {
-		way.calmDown()
+		way.CalmDown()
 	}
 	time.Sleep(20 * time.Second)
 	other := open()
 	for _, way := range ways {
-		way.calmDown()
+		way.CalmDown()
 	}
 	for _, key := range p.Keys {
 		Unlock(t, Take(t, other, key))

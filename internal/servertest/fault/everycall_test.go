@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/forupdate"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
@@ -18,9 +20,10 @@ import (
 
 // Calls of every kind by callers of up to three clients, on the tables or on a store of package
 // optimistic or forupdate, whose connections break at any operation: it is not sent, or its answer
-// is lost or late, or it arrives when the caller has tried again. Soon after the last Unlock all
-// keys are free, and have no waiter left, long before any lease or ticket ends. ROWLOCK_EVERY_CALL
-// is how many schedules are tried on each database.
+// is lost or late, or it arrives when the caller has tried again. Some clients are closed meanwhile.
+// Soon after the last Unlock all keys are free, and have no waiter left, long before any lease or
+// ticket ends, unless a Close has failed. ROWLOCK_EVERY_CALL is how many schedules are tried on each
+// database.
 func TestCallsOfEveryKindOnBadConnections(t *testing.T) {
 	servertest.InBadWeather(t, 2, everyCall)
 }
@@ -43,9 +46,22 @@ func everyCall(t *testing.T, s *servertest.Storm) {
 	p := &clienttest.EveryCall{
 		TB: t, Keys: []string{"a", "b", "c", "d"}, Hold: 500 * time.Millisecond, Lease: time.Minute,
 	}
-	p.Play(clients, 2+s.IntN(6), s.Rand, 10*time.Second)
-	t.Logf("%s, fair %t, %s, %d clients: %d grants", on, fair, strategy, len(clients), p.Granted())
+	const d = 10 * time.Second
+	var closing errgroup.Group
+	for _, c := range clients[:s.IntN(1+len(clients))] {
+		after := time.Duration(s.Int64N(int64(d)))
+		closing.Go(func() error {
+			time.Sleep(after)
+			return c.Close()
+		})
+	}
+	p.Play(clients, 2+s.IntN(6), s.Rand, d)
+	failed := closing.Wait()
+	t.Logf("%s, fair %t, %s, %d clients: %d grants; Close: %v", on, fair, strategy, len(clients), p.Granted(), failed)
 	s.Turn(false)
+	if failed != nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), servertest.FreeSoon)
 	defer cancel()
 	other := openOn(t, on, s.DB, s.Env, config)
