@@ -2,6 +2,7 @@ package cleanup_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,22 +18,24 @@ func TestDrainWaitsForTheLastCallAndLetsNoneIn(t *testing.T) {
 				t.Fatal("a call was refused before Drain")
 			}
 		}
-		drained := make(chan struct{})
-		go func() { c.Drain(t.Context()); close(drained) }()
+		drained := make(chan error, 1)
+		go func() { drained <- c.Drain(t.Context()) }()
 		synctest.Wait()
 		if c.Enter() {
 			t.Error("a call was let in after Drain")
 		}
 		for left := range 2 {
 			select {
-			case <-drained:
-				t.Errorf("Drain returned with %d calls left", 2-left)
+			case err := <-drained:
+				t.Errorf("Drain returned %v with %d calls left", err, 2-left)
 			default:
 			}
 			c.Leave()
 			synctest.Wait()
 		}
-		<-drained
+		if err := <-drained; err != nil {
+			t.Errorf("all calls have left: %v", err)
+		}
 	})
 }
 
@@ -42,9 +45,8 @@ func TestDrainEndsWithItsContext(t *testing.T) {
 		c.Enter()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		c.Drain(ctx)
-		if ctx.Err() == nil {
-			t.Error("Drain returned before the call has left")
+		if err := c.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
+			t.Errorf("Drain returned %v before the call has left", err)
 		}
 		c.Leave()
 	})
