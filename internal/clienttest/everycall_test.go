@@ -10,13 +10,14 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/race"
+	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
 )
 
 // Calls of every kind with options of every kind, by callers of up to three clients on a bad
 // network: no caller holds a key beside another unless both share it, tokens grow, and a lock is
 // returned or an error. Twenty seconds after the last Unlock, whatever it has returned, all keys
-// are free, long before their leases end.
+// are free, long before their leases end, and no quota counts anything.
 func TestCallsOfEveryKindOnABadNetwork(t *testing.T) {
 	for _, fair := range []bool{false, true} {
 		t.Run(fmt.Sprintf("fair %t", fair), func(t *testing.T) {
@@ -50,16 +51,42 @@ func everyCallOnABadWay(t *testing.T, rng *rand.Rand, fair bool) (granted int) {
 		}
 		ways, clients = append(ways, way), append(clients, Client(t, way, cfg))
 	}
+	of := rowlock.Quota{Held: 1 + rng.IntN(4), Waiting: 1 + rng.IntN(4)}
+	if rng.IntN(3) > 0 {
+		of = rowlock.Quota{}
+	}
+	for i, c := range clients {
+		var err error
+		if clients[i], err = c.Namespace("tenant", of); err != nil {
+			t.Fatal(err)
+		}
+	}
 	p := &EveryCall{TB: t, Keys: letters, Hold: 4 * time.Second, Lease: 3 * time.Second}
 	p.Play(clients, 2+rng.IntN(6), rng, 2*time.Minute)
 	for _, way := range ways {
 		way.CalmDown()
 	}
 	time.Sleep(20 * time.Second)
-	if got := heldKeys(t, store); got != "" {
-		t.Errorf("%q are locked 20 s after the last Unlock", got)
+	records, err := store.Inspect(t.Context(), lease.Filter{Held: true})
+	if err != nil || len(records) > 0 {
+		t.Errorf("20 s after the last Unlock are held: %+v, %v", records, err)
+	}
+	for _, c := range clients {
+		wholeQuota(t, c, of)
 	}
 	return p.Granted()
+}
+
+// wholeQuota has a client use its quota up. Nothing that is over counts.
+func wholeQuota(t *testing.T, c *rowlock.Client, of rowlock.Quota) {
+	t.Helper()
+	for n := range of.Held {
+		l, err := c.Lock(t.Context(), letters[n])
+		if err != nil {
+			t.Fatalf("lock %d of %+v: %v", n, of, err)
+		}
+		defer Unlock(t, l)
+	}
 }
 
 // The same while clients are closed, and an operator takes keys from their holders. Where Close has
