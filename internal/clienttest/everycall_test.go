@@ -46,7 +46,7 @@ func everyCallOnABadWay(t *testing.T, rng *rand.Rand, fair bool) (granted int) {
 	for range 1 + rng.IntN(3) {
 		way := NewBadWay(store, rng.Uint64())
 		cfg := &rowlock.Config{
-			Fair: fair, TTL: TTL, Reaper: rowlock.ReaperConfig{Off: true},
+			Fair: fair, TTL: TTL, Reaper: reaping(rng),
 			Hints: []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff}[rng.IntN(2)], HandOvers: rng.IntN(4),
 		}
 		ways, clients = append(ways, way), append(clients, Client(t, way, cfg))
@@ -67,7 +67,7 @@ func everyCallOnABadWay(t *testing.T, rng *rand.Rand, fair bool) (granted int) {
 		way.CalmDown()
 	}
 	time.Sleep(20 * time.Second)
-	records, err := store.Inspect(t.Context(), lease.Filter{Held: true})
+	records, err := clients[0].Inspect(t.Context(), lease.Filter{Held: true})
 	if err != nil || len(records) > 0 {
 		t.Errorf("20 s after the last Unlock are held: %+v, %v", records, err)
 	}
@@ -75,6 +75,14 @@ func everyCallOnABadWay(t *testing.T, rng *rand.Rand, fair bool) (granted int) {
 		wholeQuota(t, c, of)
 	}
 	return p.Granted()
+}
+
+// reaping is a reaper that removes what is dead at once, or none.
+func reaping(rng *rand.Rand) rowlock.ReaperConfig {
+	if rng.IntN(2) == 0 {
+		return rowlock.ReaperConfig{Off: true}
+	}
+	return rowlock.ReaperConfig{Every: time.Second, Retention: 1, Pause: -1}
 }
 
 // wholeQuota has a client use its quota up. Nothing that is over counts.
@@ -116,7 +124,7 @@ func everyCallWhileClientsClose(t *testing.T, rng *rand.Rand, fair bool) (grante
 	var clients []*rowlock.Client
 	for range 1 + rng.IntN(3) {
 		clients = append(clients, open(&rowlock.Config{
-			Fair: fair, TTL: TTL, Reaper: rowlock.ReaperConfig{Off: true},
+			Fair: fair, TTL: TTL, Reaper: reaping(rng),
 			Hints: []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff}[rng.IntN(2)], HandOvers: rng.IntN(4),
 		}))
 	}
