@@ -18,7 +18,8 @@ import (
 
 // Sections of every kind by callers of up to three clients, whose connections, the transactions' as
 // well, break at any operation: none loses another's update, one that returned nil was done once
-// and wholly, one that failed was not done, and one of unknown outcome was done wholly or not.
+// and wholly, one that failed was not done, and one of unknown outcome was done wholly or not. An
+// operator takes keys away meanwhile, and a client is closed.
 // ROWLOCK_EVERY_CALL is how many schedules are tried on each database.
 func TestSectionsInBadWeather(t *testing.T) {
 	servertest.InBadWeather(t, 1, func(t *testing.T, s *servertest.Storm) { newTally(t, s).play() })
@@ -59,6 +60,9 @@ func newTally(t *testing.T, e *servertest.Storm) *tally {
 	return y
 }
 
+// lasts is for how long callers work.
+const lasts = 5 * time.Second
+
 func (y *tally) play() {
 	type process struct {
 		*rowlock.Client
@@ -70,15 +74,29 @@ func (y *tally) play() {
 		db := y.storm.Exposed(y.T)
 		processes = append(processes, process{servertest.Open(y.T, db, y.storm.Env, func(c *rowlock.Config) {
 			c.Fair, c.TTL = fair, 6*time.Second
+			if y.storm.IntN(2) == 0 {
+				servertest.WithSweep(100 * time.Millisecond)(c)
+			}
 		}), db})
 	}
 	y.storm.Turn(true)
 	var callers sync.WaitGroup
+	if y.storm.IntN(2) == 0 {
+		rng := y.storm.Branch()
+		callers.Go(func() { y.operate(rng) })
+	}
+	if y.storm.IntN(4) == 0 {
+		after := time.Duration(y.storm.Int64N(int64(lasts)))
+		callers.Go(func() {
+			time.Sleep(after)
+			_ = processes[0].Close()
+		})
+	}
 	for _, p := range processes {
 		for range 1 + y.storm.IntN(3) {
 			rng := y.storm.Branch()
 			callers.Go(func() {
-				for end := time.Now().Add(5 * time.Second); time.Now().Before(end); {
+				for end := time.Now().Add(lasts); time.Now().Before(end); {
 					y.visit(p.Client, p.db, rng)
 				}
 			})
@@ -87,6 +105,20 @@ func (y *tally) play() {
 	callers.Wait()
 	y.storm.Turn(false)
 	y.judge()
+}
+
+// operate takes keys from those who hold them, whatever they do.
+func (y *tally) operate(rng *rand.Rand) {
+	c := servertest.Open(y.T, y.storm.DB, y.storm.Env, nil)
+	for end := time.Now().Add(lasts); time.Now().Before(end); {
+		time.Sleep(time.Duration(rng.Int64N(int64(700 * time.Millisecond))))
+		_, err := c.ForceRelease(y.Context(), y.keys[rng.IntN(len(y.keys))], rowlock.Force{
+			By: "an operator", Reason: "a test", Evict: rng.IntN(2) == 0,
+		})
+		if err != nil && !errors.Is(err, rowlock.ErrNotHeld) && !errors.Is(err, rowlock.ErrBusy) {
+			y.Error(err)
+		}
+	}
 }
 
 // visit runs a section of some kind.
@@ -106,6 +138,7 @@ func (y *tally) visit(c *rowlock.Client, db *sql.DB, rng *rand.Rand) {
 	case 2:
 		l, err := c.Lock(ctx, keys[0])
 		if err != nil {
+			time.Sleep(time.Millisecond)
 			return
 		}
 		for range 1 + rng.IntN(3) {
@@ -116,6 +149,7 @@ func (y *tally) visit(c *rowlock.Client, db *sql.DB, rng *rand.Rand) {
 	default:
 		l, err := c.Lock(ctx, keys[0])
 		if err != nil {
+			time.Sleep(time.Millisecond)
 			return
 		}
 		s := y.section(keys[:1], rng)
@@ -188,7 +222,9 @@ func (s *section) run(ctx context.Context, tx *sql.Tx) error {
 func (y *tally) note(s *section, err error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.ended[s.id] = ending{len(s.keys), err}
+	if !errors.Is(err, rowlock.ErrClosed) { // which is told at once, and as often as it is asked for
+		y.ended[s.id] = ending{len(s.keys), err}
+	}
 }
 
 // judge compares what was told with what was done.
