@@ -20,7 +20,7 @@ import (
 
 // Candidates of up to three clients on a bad network, which come and go, and some of which are
 // preferred. None leads while another does or finishes, unless that one's lease was lost. Terms
-// grow. In fair weather somebody leads soon, and when all have left, nothing is held.
+// grow. In fair weather one leads soon, and when all have left, nothing is held.
 func TestOneLeadsInBadWeather(t *testing.T) {
 	terms, schedules := 0, race.Few(6, 100)
 	for range schedules {

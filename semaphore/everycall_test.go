@@ -82,7 +82,7 @@ type inspector interface {
 	Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error)
 }
 
-// held are the keys that somebody holds.
+// held are the keys that have a holder.
 func held(t *testing.T, in inspector) (keys []string) {
 	t.Helper()
 	records, err := in.Inspect(t.Context(), lease.Filter{})
