@@ -233,12 +233,12 @@ func (c *Cleaner) round(ctx context.Context, fresh bool) (more bool, err error) 
 // Stop waits for what earlier calls left running, releases every orphan once more, and returns when
 // the goroutine is gone. A release before the granting statement has ended would find nothing, and
 // the key would stay locked until the lease expires. The error says why an orphan could not be
-// released before ctx ended.
+// released before ctx ended, or that it may be granted yet.
 func (c *Cleaner) Stop(ctx context.Context) (err error) {
 	c.cancel()
 	c.wg.Wait()
 	open, _ := c.Counts()
-	settled := open == 0 || c.store.Settle(ctx)
+	settled := open == 0 || c.store.Settle(ctx) && ctx.Err() == nil
 	for again := true; again; {
 		last := ctx
 		if ctx.Err() != nil {
@@ -246,8 +246,10 @@ func (c *Cleaner) Stop(ctx context.Context) (err error) {
 		}
 		var more bool
 		more, err = c.round(last, false)
-		// A store that cannot settle may grant until the orphan's window is over.
-		if again = err != nil || more && !settled; again {
+		if more && !settled { // an orphan may be granted until its window is over
+			err = cmp.Or(err, lease.ErrUnknown)
+		}
+		if again = err != nil; again {
 			select {
 			case <-ctx.Done():
 				again = false

@@ -2,6 +2,7 @@ package cleanup_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -128,4 +129,52 @@ func TestEachOrphanIsReleasedUntilItsWindowIsOver(t *testing.T) {
 			t.Errorf("%d rounds without orphans", len(s.calls())-n)
 		}
 	})
+}
+
+// busy is a store that has something under way for so long.
+type busy struct {
+	*memstore.Store
+	until time.Duration
+}
+
+func (b busy) Settle(ctx context.Context) {
+	select {
+	case <-time.After(b.until):
+	case <-ctx.Done():
+	}
+}
+
+// alone is a store that cannot tell.
+type alone struct{ lease.Store }
+
+func TestStopSaysWhatMayBeGrantedYet(t *testing.T) {
+	for name, c := range map[string]struct {
+		store lease.Store
+		bound time.Duration
+		wants error
+	}{
+		"settled in time":  {busy{memstore.New(), time.Second}, 2 * time.Second, nil},
+		"settled too late": {busy{memstore.New(), 2 * time.Second}, time.Second, lease.ErrUnknown},
+		"after its window": {alone{memstore.New()}, 7 * time.Second, nil},
+		"in its window":    {alone{memstore.New()}, 5 * time.Second, lease.ErrUnknown},
+		"nothing was left": {nil, time.Second, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := c.store
+				if s == nil {
+					s = alone{memstore.New()}
+				}
+				cleaner := cleanup.Start(adapter.Of(s), false, slog.New(slog.DiscardHandler))
+				if c.store != nil {
+					cleaner.AddLeases(lease.Lease{Key: "k", Owner: lease.NewOwner()})
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), c.bound)
+				defer cancel()
+				if err := cleaner.Stop(ctx); !errors.Is(err, c.wants) {
+					t.Errorf("Stop: %v, want %v", err, c.wants)
+				}
+			})
+		})
+	}
 }
