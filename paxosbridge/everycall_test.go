@@ -69,12 +69,17 @@ func everyCall(t *testing.T, rng *rand.Rand) (granted, moved int) {
 			}
 		})
 	}
+	closed := clienttest.CloseSome(clients[:2], rand.New(rand.NewPCG(2, uint64(w.dice(1<<30)))), 2*time.Minute)
 	p.Play(clients[:2], 2+w.dice(4), rand.New(rand.NewPCG(1, uint64(w.dice(1<<30)))), time.Minute)
 	movers.Wait()
 	w.fair.Store(true)
+	failed := closed()
 	time.Sleep(longest + 20*time.Second)
+	if failed != nil {
+		return p.Granted(), s.moves
+	}
 	for _, key := range p.Keys {
-		for _, c := range clients {
+		for _, c := range clients[2:] {
 			clienttest.Unlock(t, clienttest.Take(t, c, key))
 		}
 	}

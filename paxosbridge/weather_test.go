@@ -57,13 +57,21 @@ func under[A any](w *weather, f func() (A, error)) (none A, err error) {
 }
 
 // longest is the latest that a late call arrives.
-const longest = 5 * time.Second
+const longest = 3 * time.Second
 
 func (w *weather) later(f func()) {
 	go func() {
 		w.pause(longest)
 		f()
 	}()
+}
+
+// settle returns when no earlier call can arrive any more, or with ctx.
+func settle(ctx context.Context) {
+	select {
+	case <-time.After(longest):
+	case <-ctx.Done():
+	}
 }
 
 type moveAnswer struct {
@@ -76,6 +84,8 @@ type stormyTable struct {
 	table
 	w *weather
 }
+
+func (s stormyTable) Settle(ctx context.Context) { settle(ctx) }
 
 func (s stormyTable) Acquire(
 	_ context.Context, r []lease.AcquireRequest,
@@ -133,6 +143,8 @@ type stormyCluster struct {
 	*memcluster.Cluster
 	w *weather
 }
+
+func (s stormyCluster) Settle(ctx context.Context) { settle(ctx) }
 
 func (s stormyCluster) Acquire(
 	_ context.Context, r []lease.AcquireRequest,

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rowlockdb/rowlock"
 )
 
@@ -64,6 +66,21 @@ func (p *EveryCall) Play(clients []*rowlock.Client, callers int, rng *rand.Rand,
 		})
 	}
 	all.Wait()
+}
+
+// CloseSome closes half of the clients within the time. Its result waits for that, and returns why
+// one has failed: then a key may be locked until its lease ends.
+func CloseSome(clients []*rowlock.Client, rng *rand.Rand, within time.Duration) (wait func() error) {
+	var all errgroup.Group
+	for _, c := range clients {
+		if after := upTo(rng, 2*within); after < within {
+			all.Go(func() error {
+				time.Sleep(after)
+				return c.Close()
+			})
+		}
+	}
+	return all.Wait
 }
 
 // Granted is how many locks callers were told they have.

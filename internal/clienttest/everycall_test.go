@@ -131,15 +131,8 @@ func everyCallWhileClientsClose(t *testing.T, rng *rand.Rand, fair bool) (grante
 	operator := open(&rowlock.Config{Reaper: rowlock.ReaperConfig{Off: true}})
 	p := &EveryCall{TB: t, Keys: letters, Hold: 4 * time.Second, Lease: 3 * time.Second}
 	const d = 2 * time.Minute
+	closed := CloseSome(clients, rng, d)
 	var others sync.WaitGroup
-	failures := make(chan error, len(clients))
-	for _, c := range clients {
-		after := d/2 + upTo(rng, d/2)
-		others.Go(func() {
-			time.Sleep(after)
-			failures <- c.Close()
-		})
-	}
 	seed := rng.Uint64()
 	others.Go(func() {
 		mine := rand.New(rand.NewPCG(seed, 1))
@@ -153,11 +146,8 @@ func everyCallWhileClientsClose(t *testing.T, rng *rand.Rand, fair bool) (grante
 		way.CalmDown()
 	}
 	others.Wait()
-	close(failures)
-	for err := range failures {
-		if err != nil {
-			failed++
-		}
+	if closed() != nil {
+		failed++
 	}
 	time.Sleep(20 * time.Second)
 	if got := heldKeys(t, store); got != "" && failed == 0 {

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/forupdate"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
@@ -50,16 +48,9 @@ func everyCall(t *testing.T, s *servertest.Storm) {
 		TB: t, Keys: []string{"a", "b", "c", "d"}, Hold: 500 * time.Millisecond, Lease: time.Minute,
 	}
 	const d = 10 * time.Second
-	var closing errgroup.Group
-	for _, c := range clients[:s.IntN(1+len(clients))] {
-		after := time.Duration(s.Int64N(int64(d)))
-		closing.Go(func() error {
-			time.Sleep(after)
-			return c.Close()
-		})
-	}
+	closed := clienttest.CloseSome(clients, s.Rand, d)
 	p.Play(clients, 2+s.IntN(6), s.Rand, d)
-	failed := closing.Wait()
+	failed := closed()
 	t.Logf("%s, fair %t, %s, %d clients: %d grants; Close: %v", on, fair, strategy, len(clients), p.Granted(), failed)
 	s.Turn(false)
 	if failed != nil {
