@@ -43,11 +43,14 @@ func everyCallOnABadWay(t *testing.T, rng *rand.Rand, fair bool) (granted int) {
 	store := memstore.New()
 	var ways []*BadWay
 	var clients []*rowlock.Client
+	var books []*Books
 	for range 1 + rng.IntN(3) {
+		books = append(books, &Books{})
 		way := NewBadWay(store, rng.Uint64())
 		cfg := &rowlock.Config{
 			Fair: fair, TTL: TTL, Reaper: reaping(rng),
 			Hints: []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff}[rng.IntN(2)], HandOvers: rng.IntN(4),
+			Hooks: books[len(books)-1].Hooks(),
 		}
 		ways, clients = append(ways, way), append(clients, Client(t, way, cfg))
 	}
@@ -71,7 +74,8 @@ func everyCallOnABadWay(t *testing.T, rng *rand.Rand, fair bool) (granted int) {
 	if err != nil || len(records) > 0 {
 		t.Errorf("20 s after the last Unlock are held: %+v, %v", records, err)
 	}
-	for _, c := range clients {
+	for i, c := range clients {
+		books[i].Close(t, c)
 		wholeQuota(t, c, of)
 	}
 	return p.Granted()
