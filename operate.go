@@ -151,7 +151,7 @@ const (
 //
 // A slow reader delays no other call. The last event of each key waits for it, of up to 4,096
 // keys, and Event.Skipped counts those that it did not get. An error says that a listing has
-// failed, and the iteration goes on; break out of it if you intent. An error beside an Event with a
+// failed, and the iteration goes on; break out of it if you like. An error beside an Event with a
 // Key says that the row of that key cannot be read, once until it can be: it wraps ErrCorrupt.
 //
 // All that a client watches is one listing, however many calls there are, with one statement for

@@ -72,7 +72,7 @@ WHERE r.key = ANY ($1::bytea[]) AND r.placement = @placement AND r.owner IS NOT 
   AND r.expires_at = '9999-01-01 00:00:00+00'
 
 -- name: member-others
--- $1 keys as an array. Those that a reader group without a live member holds, and whether a
+-- $1 keys as an array. Those that a reader group without a live member holds, and whether an
 -- intent for the key lives.
 SELECT r.key, EXISTS (SELECT 1 FROM rowlock_member AS w WHERE w.key = r.key
     AND w.reader_group = decode('00000000000000000000000000000000', 'hex') AND w.expires_at > clock_timestamp())::int
