@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -64,12 +65,18 @@ func everyCallOnABadWay(t *testing.T, rng *rand.Rand, fair bool) (granted int) {
 			t.Fatal(err)
 		}
 	}
+	seen := watchAll(t, clients[0])
 	p := &EveryCall{TB: t, Keys: letters, Hold: 4 * time.Second, Lease: 3 * time.Second}
 	p.Play(clients, 2+rng.IntN(6), rng, 2*time.Minute)
 	for _, way := range ways {
 		way.CalmDown()
 	}
 	time.Sleep(20 * time.Second)
+	for key, e := range seen() {
+		if e.Kind == rowlock.EventGranted {
+			t.Errorf("%q is free, and was last seen granted: %+v", key, e)
+		}
+	}
 	records, err := clients[0].Inspect(t.Context(), lease.Filter{Held: true})
 	if err != nil || len(records) > 0 {
 		t.Errorf("20 s after the last Unlock are held: %+v, %v", records, err)
@@ -87,6 +94,32 @@ func reaping(rng *rand.Rand) rowlock.ReaperConfig {
 		return rowlock.ReaperConfig{Off: true}
 	}
 	return rowlock.ReaperConfig{Every: time.Second, Retention: 1, Pause: -1}
+}
+
+// watchAll watches all keys, whose tokens do not shrink. Its result ends it, and returns the last
+// event of each.
+func watchAll(t *testing.T, c *rowlock.Client) (end func() map[string]rowlock.Event) {
+	ctx, stop := context.WithCancel(t.Context())
+	last, tokens := make(map[string]rowlock.Event), make(map[string]rowlock.Token)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for e, err := range c.Watch(ctx, "") {
+			if err != nil {
+				continue
+			}
+			//rowlockvet:ignore it looks for a broken promise, and protects nothing
+			if e.Kind == rowlock.EventGranted && e.Token < tokens[e.Key] {
+				t.Errorf("%q was seen granted with token %d after %d", e.Key, e.Token, tokens[e.Key])
+			}
+			last[e.Key], tokens[e.Key] = e, e.Token
+		}
+	}()
+	return func() map[string]rowlock.Event {
+		stop()
+		<-ended
+		return last
+	}
 }
 
 // wholeQuota has a client use its quota up. Nothing that is over counts.
