@@ -98,7 +98,9 @@ func (w *wait) run(ctx context.Context, attempt bool) (Grants, error) {
 
 // begin is called when the call begins to wait, or goes on: others may wait for what it holds.
 func (w *wait) begin(ctx context.Context) {
-	if w.lost != nil {
+	// A reader that holds a lock goes on asking behind others of its process: what it waits for there
+	// is in no record, and a cycle of it would last for ever.
+	if w.lost != nil || w.call.Want.Shared && w.call.Want.Holder != nil {
 		w.refused(ctx, w.lost)
 	}
 	if w.record != nil {
