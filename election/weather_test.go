@@ -29,7 +29,7 @@ func TestOneLeadsInBadWeather(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { terms += leadInTurn(t, rand.New(rand.NewPCG(seed, 61))) })
 		})
 	}
-	if terms < 10*schedules {
+	if terms < 3*schedules {
 		t.Errorf("%d terms in %d schedules: they prove little", terms, schedules)
 	}
 }

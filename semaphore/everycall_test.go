@@ -31,7 +31,7 @@ func TestCallsOfEveryKindOnABadNetwork(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { granted += onABadNetwork(t, rand.New(rand.NewPCG(seed, 51))) })
 		})
 	}
-	if granted < 30*schedules {
+	if granted < 5*schedules {
 		t.Errorf("%d grants in %d schedules: they prove little", granted, schedules)
 	}
 }

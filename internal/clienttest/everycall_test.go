@@ -35,7 +35,7 @@ func manySchedules(t *testing.T, play func(t *testing.T, rng *rand.Rand) int) {
 			synctest.Test(t, func(t *testing.T) { granted += play(t, rand.New(rand.NewPCG(seed, 31))) })
 		})
 	}
-	if granted < 30*seeds {
+	if granted < 10*seeds {
 		t.Errorf("%d grants in %d schedules: they prove little", granted, seeds)
 	}
 }

@@ -18,8 +18,8 @@ import (
 
 // Callers of up to three clients that hold one key and ask for others, in any order, so that they
 // wait for each other all the time: each cycle is broken soon, and no call is ended that is in
-// none. Calls that share a key, and fair clients, wait for more than holders: of them only the first
-// is asked. A call shares one key: see RLockAll.
+// none. Calls that share a key, and fair clients, wait for more than holders: of them only the
+// first is asked. A call shares one key: see RLockAll.
 func TestNestedCallsInAnyOrder(t *testing.T) {
 	for _, c := range []struct{ fair, share bool }{{}, {fair: true}, {share: true}, {true, true}} {
 		t.Run(fmt.Sprintf("fair %t, share %t", c.fair, c.share), func(t *testing.T) {
@@ -155,8 +155,8 @@ func (n *nest) inCycle(me *nester) bool {
 	return false
 }
 
-// A reader of several keys that is behind a writer of its own client, and whom a member of the group
-// waits for, is let in by the writer's intent when it lets readers in.
+// A reader of several keys that is behind a writer of its own client, and for whom a member of the
+// group waits, is let in when the writer's intent lets readers in.
 func TestAReaderOfSeveralKeysAsksBehindAWriterOfItsClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
