@@ -51,12 +51,12 @@ func leadInTurn(t *testing.T, rng *rand.Rand) (terms int) {
 	defer stop()
 	var all sync.WaitGroup
 	for n := range 2 + rng.IntN(4) {
-		opts := []election.Option{election.OnError(func(error) {}), election.Rest(1 + upTo(rng, 5*time.Second))}
+		opts := []election.Option{election.OnError(func(error) {}), election.Rest(1 + clienttest.UpTo(rng, 5*time.Second))}
 		if prefers {
 			opts = append(opts, election.Prefer(rng.IntN(2) == 0))
 		}
 		if rng.IntN(4) == 0 {
-			opts = append(opts, election.With(rowlock.MaxHold(time.Second+upTo(rng, 20*time.Second))))
+			opts = append(opts, election.With(rowlock.MaxHold(time.Second+clienttest.UpTo(rng, 20*time.Second))))
 		}
 		mine := rand.New(rand.NewPCG(rng.Uint64(), 1))
 		all.Go(func() { b.comeAndGo(ctx, clients[n%len(clients)], mine, opts) })
@@ -97,14 +97,14 @@ func (b *boss) led() int {
 // comeAndGo is a candidate for a while, and again.
 func (b *boss) comeAndGo(ctx context.Context, c *rowlock.Client, rng *rand.Rand, opts []election.Option) {
 	for ctx.Err() == nil {
-		stays, leave := context.WithTimeout(ctx, upTo(rng, 2*time.Minute))
+		stays, leave := context.WithTimeout(ctx, clienttest.UpTo(rng, 2*time.Minute))
 		err := election.Run(stays, c, "boss", func(ctx context.Context, l *rowlock.Lock) error {
 			b.begins(l)
 			defer b.ends(l)
-			lasts, over := context.WithTimeout(ctx, upTo(rng, 20*time.Second))
+			lasts, over := context.WithTimeout(ctx, clienttest.UpTo(rng, 20*time.Second))
 			defer over()
 			<-lasts.Done()
-			time.Sleep(upTo(rng, 3*time.Second)) // what it finishes
+			time.Sleep(clienttest.UpTo(rng, 3*time.Second)) // what it finishes
 			return []error{nil, errors.New("a lead has failed")}[rng.IntN(2)]
 		}, opts...)
 		leave()
@@ -112,7 +112,7 @@ func (b *boss) comeAndGo(ctx context.Context, c *rowlock.Client, rng *rand.Rand,
 			b.Error(err)
 			return
 		}
-		time.Sleep(upTo(rng, 10*time.Second))
+		time.Sleep(clienttest.UpTo(rng, 10*time.Second))
 	}
 }
 
@@ -142,5 +142,3 @@ func (b *boss) ends(l *rowlock.Lock) {
 	defer b.mu.Unlock()
 	delete(b.now, l)
 }
-
-func upTo(rng *rand.Rand, d time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(d))) }

@@ -127,8 +127,8 @@ func (p *play) hints() rowlock.Hints {
 func (p *play) join(c *rowlock.Client) {
 	var with []rowlock.Option
 	for _, o := range []rowlock.Option{
-		rowlock.MaxHold(p.hold/4 + upTo(p.Rand, 5*p.hold)), rowlock.NoRenew(),
-		rowlock.MinHold(1 + upTo(p.Rand, p.hold)), rowlock.TTL(p.hold + upTo(p.Rand, 5*p.hold)),
+		rowlock.MaxHold(p.hold/4 + clienttest.UpTo(p.Rand, 5*p.hold)), rowlock.NoRenew(),
+		rowlock.MinHold(1 + clienttest.UpTo(p.Rand, p.hold)), rowlock.TTL(p.hold + clienttest.UpTo(p.Rand, 5*p.hold)),
 	} {
 		if p.IntN(6) == 0 {
 			with = append(with, o)
@@ -158,7 +158,7 @@ func (p *play) run(callers int, d time.Duration) {
 
 // visit is one call, and what is done with its permit.
 func (p *play) visit(s *semaphore.Semaphore, rng *rand.Rand) {
-	ctx, cancel := context.WithTimeout(p.T.Context(), upTo(rng, []time.Duration{
+	ctx, cancel := context.WithTimeout(p.T.Context(), clienttest.UpTo(rng, []time.Duration{
 		p.hold / 80, p.hold, 15 * p.hold,
 	}[rng.IntN(3)]))
 	defer cancel()
@@ -172,12 +172,12 @@ func (p *play) visit(s *semaphore.Semaphore, rng *rand.Rand) {
 	case (err == nil) != (permit != nil):
 		p.Errorf("permit %v and error %v", permit, err)
 	case err != nil:
-		time.Sleep(time.Millisecond + upTo(rng, 100*time.Millisecond))
+		time.Sleep(time.Millisecond + clienttest.UpTo(rng, 100*time.Millisecond))
 		return
 	}
 	p.believe(permit.Slots())
-	time.Sleep(upTo(rng, []time.Duration{1, p.hold / 13, p.hold}[rng.IntN(3)]))
-	ctx, cancel = context.WithTimeout(p.T.Context(), upTo(rng, p.hold*3/2))
+	time.Sleep(clienttest.UpTo(rng, []time.Duration{1, p.hold / 13, p.hold}[rng.IntN(3)]))
+	ctx, cancel = context.WithTimeout(p.T.Context(), clienttest.UpTo(rng, p.hold*3/2))
 	defer cancel()
 	if rng.IntN(5) == 0 {
 		_ = permit.Slots()[0].Lock.Unlock(ctx)
@@ -218,5 +218,3 @@ func (p *play) believe(slots []semaphore.Slot) {
 		p.Errorf("%d slots are held of %d", n, p.most)
 	}
 }
-
-func upTo(rng *rand.Rand, d time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(d))) }

@@ -51,7 +51,7 @@ func anySchedule(t *testing.T, cfg rowlock.Config, seed uint64) {
 		all.Go(func() {
 			for range 12 {
 				held.visit(t, clients[caller%2], caller, rng)
-				time.Sleep(upTo(rng, 20*time.Millisecond))
+				time.Sleep(UpTo(rng, 20*time.Millisecond))
 			}
 		})
 	}
@@ -78,7 +78,7 @@ func (h *holders) visit(t *testing.T, c *rowlock.Client, caller int, rng *rand.R
 	defer cancel()
 	patient := rng.IntN(4) > 0
 	if !patient {
-		ctx, cancel = context.WithTimeout(ctx, upTo(rng, 30*time.Millisecond))
+		ctx, cancel = context.WithTimeout(ctx, UpTo(rng, 30*time.Millisecond))
 		defer cancel()
 	}
 	var keys []string
@@ -105,7 +105,7 @@ func (h *holders) visit(t *testing.T, c *rowlock.Client, caller int, rng *rand.R
 		return
 	}
 	h.enter(t, keys, caller)
-	time.Sleep(upTo(rng, 30*time.Millisecond))
+	time.Sleep(UpTo(rng, 30*time.Millisecond))
 	h.leave(keys)
 	if err := unlock(t.Context()); err != nil {
 		t.Errorf("unlock %q: %v", keys, err)

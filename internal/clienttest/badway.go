@@ -38,7 +38,7 @@ func (b *BadWay) fate() (f lossy.Fate, copied time.Duration) {
 		return f, 0
 	}
 	if b.rng.IntN(20) == 0 {
-		copied = upTo(b.rng, longest)
+		copied = UpTo(b.rng, longest)
 	}
 	return lossy.Mostly(b.rng, longest), copied
 }

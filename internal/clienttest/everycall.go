@@ -73,7 +73,7 @@ func (p *EveryCall) Play(clients []*rowlock.Client, callers int, rng *rand.Rand,
 func CloseSome(clients []*rowlock.Client, rng *rand.Rand, within time.Duration) (wait func() error) {
 	var all errgroup.Group
 	for _, c := range clients {
-		if after := upTo(rng, 2*within); after < within {
+		if after := UpTo(rng, 2*within); after < within {
 			all.Go(func() error {
 				time.Sleep(after)
 				return c.Close()
@@ -88,7 +88,7 @@ func (p *EveryCall) Granted() int { return p.granted }
 
 // visit is one call, and what is done with its locks.
 func (p *EveryCall) visit(c *rowlock.Client, rng *rand.Rand) {
-	ctx, cancel := context.WithTimeout(p.TB.Context(), upTo(rng, []time.Duration{
+	ctx, cancel := context.WithTimeout(p.TB.Context(), UpTo(rng, []time.Duration{
 		p.Hold / 80, p.Hold, 15 * p.Hold,
 	}[rng.IntN(3)]))
 	defer cancel()
@@ -101,7 +101,7 @@ func (p *EveryCall) visit(c *rowlock.Client, rng *rand.Rand) {
 	case (err == nil) != (unlock != nil):
 		p.Errorf("locks %v and error %v", locks, err)
 	case err != nil:
-		time.Sleep(time.Millisecond + upTo(rng, 100*time.Millisecond))
+		time.Sleep(time.Millisecond + UpTo(rng, 100*time.Millisecond))
 		return
 	}
 	var mine []*holding
@@ -111,8 +111,8 @@ func (p *EveryCall) visit(c *rowlock.Client, rng *rand.Rand) {
 	if !shared && rng.IntN(5) == 0 {
 		p.downgrade(mine[0], rng)
 	}
-	time.Sleep(upTo(rng, []time.Duration{1, p.Hold / 13, p.Hold}[rng.IntN(3)]))
-	ctx, cancel = context.WithTimeout(p.TB.Context(), upTo(rng, p.Hold*3/2))
+	time.Sleep(UpTo(rng, []time.Duration{1, p.Hold / 13, p.Hold}[rng.IntN(3)]))
+	ctx, cancel = context.WithTimeout(p.TB.Context(), UpTo(rng, p.Hold*3/2))
 	defer cancel()
 	if len(locks) == 1 && rng.IntN(5) == 0 {
 		unlock, minHold = locks[0].UnlockNow, 0
@@ -181,17 +181,17 @@ func (p *EveryCall) call(
 
 func (p *EveryCall) options(rng *rand.Rand) (opts []rowlock.Option, minHold time.Duration) {
 	for _, o := range []rowlock.Option{
-		rowlock.MaxHold(p.Hold/4 + upTo(rng, 5*p.Hold)), rowlock.NoRenew(),
+		rowlock.MaxHold(p.Hold/4 + UpTo(rng, 5*p.Hold)), rowlock.NoRenew(),
 		rowlock.Priority(1 + rng.IntN(9)),
-		rowlock.TTL(p.Lease + upTo(rng, 5*p.Lease)),
-		rowlock.MaxIdle(p.Hold/4 + upTo(rng, 5*p.Hold/4)),
+		rowlock.TTL(p.Lease + UpTo(rng, 5*p.Lease)),
+		rowlock.MaxIdle(p.Hold/4 + UpTo(rng, 5*p.Hold/4)),
 	} {
 		if rng.IntN(6) == 0 {
 			opts = append(opts, o)
 		}
 	}
 	if rng.IntN(6) == 0 {
-		minHold = 1 + upTo(rng, 2*p.Hold)
+		minHold = 1 + UpTo(rng, 2*p.Hold)
 		opts = append(opts, rowlock.MinHold(minHold))
 	}
 	return opts, minHold
@@ -224,7 +224,7 @@ func (p *EveryCall) believe(l *rowlock.Lock, shared bool) *holding {
 }
 
 func (p *EveryCall) downgrade(h *holding, rng *rand.Rand) {
-	ctx, cancel := context.WithTimeout(p.TB.Context(), upTo(rng, p.Hold))
+	ctx, cancel := context.WithTimeout(p.TB.Context(), UpTo(rng, p.Hold))
 	defer cancel()
 	p.mu.Lock()
 	h.unsure = true
@@ -250,6 +250,7 @@ func (p *EveryCall) Force(ctx context.Context, c *rowlock.Client, rng *rand.Rand
 	return err
 }
 
-func upTo(rng *rand.Rand, d time.Duration) time.Duration {
+// UpTo is some time from 0 on, and less than d.
+func UpTo(rng *rand.Rand, d time.Duration) time.Duration {
 	return time.Duration(rng.Int64N(int64(d)))
 }

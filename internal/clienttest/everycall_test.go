@@ -174,7 +174,7 @@ func everyCallWhileClientsClose(t *testing.T, rng *rand.Rand, fair bool) (grante
 	others.Go(func() {
 		mine := rand.New(rand.NewPCG(seed, 1))
 		for end := time.Now().Add(d); time.Now().Before(end); {
-			time.Sleep(upTo(mine, 20*time.Second))
+			time.Sleep(UpTo(mine, 20*time.Second))
 			_ = p.Force(t.Context(), operator, mine)
 		}
 	})

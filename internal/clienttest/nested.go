@@ -43,7 +43,7 @@ func (n *Nest) Play(clients []*rowlock.Client, rng *rand.Rand, rounds int) int {
 		all.Go(func() {
 			for range rounds {
 				n.round(clients[i%len(clients)], me, mine)
-				time.Sleep(upTo(mine, n.Pause))
+				time.Sleep(UpTo(mine, n.Pause))
 			}
 		})
 	}
@@ -79,7 +79,7 @@ func (n *Nest) round(c *rowlock.Client, me *nester, rng *rand.Rand) {
 			}
 		}()
 		ctx = locks.Context()
-		time.Sleep(upTo(rng, n.Pause))
+		time.Sleep(UpTo(rng, n.Pause))
 	}
 }
 
