@@ -4,16 +4,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/election"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
-	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
 )
@@ -22,16 +19,7 @@ import (
 // preferred. None leads while another does or finishes, unless that one's lease was lost. Terms
 // grow. In fair weather one leads soon, and when all have left, nothing is held.
 func TestOneLeadsInBadWeather(t *testing.T) {
-	terms, schedules := 0, race.Few(6, 100)
-	for range schedules {
-		seed := rand.Uint64()
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { terms += leadInTurn(t, rand.New(rand.NewPCG(seed, 61))) })
-		})
-	}
-	if terms < 3*schedules {
-		t.Errorf("%d terms in %d schedules: they prove little", terms, schedules)
-	}
+	clienttest.ManySchedules(t, 3, leadInTurn)
 }
 
 func leadInTurn(t *testing.T, rng *rand.Rand) (terms int) {

@@ -4,15 +4,12 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/clienttest"
-	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/memstore"
@@ -24,16 +21,7 @@ import (
 // grow, and a permit is returned or an error. Twenty seconds after the last release, whatever it
 // has returned, all slots are free, long before their leases end.
 func TestCallsOfEveryKindOnABadNetwork(t *testing.T) {
-	granted, schedules := 0, race.Few(6, 120)
-	for range schedules {
-		seed := rand.Uint64()
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { granted += onABadNetwork(t, rand.New(rand.NewPCG(seed, 51))) })
-		})
-	}
-	if granted < 5*schedules {
-		t.Errorf("%d grants in %d schedules: they prove little", granted, schedules)
-	}
+	clienttest.ManySchedules(t, 5, onABadNetwork)
 }
 
 func onABadNetwork(t *testing.T, rng *rand.Rand) (granted int) {

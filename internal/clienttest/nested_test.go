@@ -21,7 +21,7 @@ import (
 func TestNestedCallsInAnyOrder(t *testing.T) {
 	for _, c := range []struct{ fair, share bool }{{}, {fair: true}, {share: true}, {true, true}} {
 		t.Run(fmt.Sprintf("fair %t, share %t", c.fair, c.share), func(t *testing.T) {
-			manySchedules(t, func(t *testing.T, rng *rand.Rand) int {
+			ManySchedules(t, 10, func(t *testing.T, rng *rand.Rand) int {
 				n := &Nest{T: t, Keys: letters, Strict: !c.fair && !c.share, Share: c.share, Pause: time.Second}
 				store := memstore.New()
 				var clients []*rowlock.Client

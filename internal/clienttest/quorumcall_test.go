@@ -13,7 +13,7 @@ import (
 
 // The same of a quorum, each of whose members has a bad network of its own.
 func TestCallsOfEveryKindOfAQuorum(t *testing.T) {
-	manySchedules(t, everyCallOfAQuorum)
+	ManySchedules(t, 10, everyCallOfAQuorum)
 }
 
 func everyCallOfAQuorum(t *testing.T, rng *rand.Rand) (granted int) {
