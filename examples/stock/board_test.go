@@ -22,12 +22,13 @@ func TestTheBoardIsDrawnInPlace(t *testing.T) {
 
 func TestTheChartLinesUpAndFitsATerminal(t *testing.T) {
 	fast := result{way: way{name: "optimistic, shelves"}, items: 100000, sold: 100000, orders: 123456}
-	slow, bad, lucky := fast, fast, fast
+	slow, slowest, bad, lucky := fast, fast, fast, fast
 	slow.name, slow.sold, slow.left, slow.orders = "a lock", 1, 99999, 61728
+	slowest.name, slowest.orders = "on a busy server", 8
 	bad.name, bad.unsafe, bad.sold, bad.left = "no lock at all", true, 999999, 99000
 	lucky.name, lucky.unsafe = "no lock at all", true
 	var out strings.Builder
-	chart(&out, []result{fast, slow, bad, lucky})
+	chart(&out, []result{fast, slow, slowest, bad, lucky})
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	for _, line := range lines {
 		if n := utf8.RuneCountInString(line); n > 80 {
@@ -37,7 +38,7 @@ func TestTheChartLinesUpAndFitsATerminal(t *testing.T) {
 	bar := func(line string) string {
 		return string([]rune(line)[len("optimistic, shelves   sold   left  orders/s  ")-1:])
 	}
-	for i, want := range []string{strings.Repeat("█", width), strings.Repeat("█", (width+1)/2), "✗ oversold: 999999 sales, 1000 gone", "✗ nothing keeps two from one item"} {
+	for i, want := range []string{strings.Repeat("█", width), strings.Repeat("█", (width+1)/2), "█", "✗ oversold: 999999 sales, 1000 gone", "✗ nothing keeps two from one item"} {
 		if got := strings.TrimSpace(bar(lines[i+1])); got != want {
 			t.Errorf("drawn %q, want %q", got, want)
 		}

@@ -25,7 +25,7 @@ func chart(out io.Writer, all []result) {
 
 func drawn(r result, most float64) string {
 	if !r.unsafe {
-		return strings.Repeat("█", int(width*r.orders/most+0.5))
+		return strings.Repeat("█", max(1, int(width*r.orders/most+0.5))) // what sells at all is seen
 	}
 	if gone := int64(r.items) - r.left; int64(r.sold) > gone {
 		return fmt.Sprintf("✗ oversold: %d sales, %d gone", r.sold, gone)
