@@ -38,7 +38,7 @@ func everyCall(t *testing.T, s *servertest.Storm) {
 			config(c)
 			c.Hints = []rowlock.Hints{rowlock.HintsOn, rowlock.HintsOff}[s.IntN(2)]
 			c.HandOvers = s.IntN(4)
-			if s.IntN(2) == 0 {
+			if on == "tables" && s.IntN(2) == 0 {
 				servertest.WithSweep(100 * time.Millisecond)(c)
 			}
 		}))
