@@ -190,6 +190,7 @@ type section struct {
 	id    string
 	keys  []string
 	pause time.Duration
+	ran   bool
 }
 
 func (y *tally) section(keys []string, rng *rand.Rand) *section {
@@ -201,6 +202,7 @@ func (y *tally) section(keys []string, rng *rand.Rand) *section {
 
 // run adds one to each of the section's numbers.
 func (s *section) run(ctx context.Context, tx *sql.Tx) error {
+	s.ran = true
 	for _, key := range s.keys {
 		var n int
 		if err := tx.QueryRowContext(ctx, `SELECT n FROM `+s.n+` WHERE k = '`+key+`'`).Scan(&n); err != nil {
@@ -222,7 +224,7 @@ func (s *section) run(ctx context.Context, tx *sql.Tx) error {
 func (y *tally) note(s *section, err error) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	if !errors.Is(err, rowlock.ErrClosed) { // which is told at once, and as often as it is asked for
+	if s.ran || !errors.Is(err, rowlock.ErrClosed) { // a closed client refuses as often as it is asked
 		y.ended[s.id] = ending{len(s.keys), err}
 	}
 }
