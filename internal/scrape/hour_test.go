@@ -90,19 +90,25 @@ func (o *office) works(gate *gate, calm time.Duration) {
 	}
 }
 
-// passes scrapes for so long, as the rules see it. What a client cleans up takes seconds, which no
-// scrapes may stretch to minutes: the next one waits for it as long as one does in that hour.
+// passes scrapes for so long, as the rules see it.
 func (o *office) passes(d time.Duration) {
 	o.Helper()
-	again := time.NewTicker(20 * time.Millisecond)
-	defer again.Stop()
 	for range d / every {
 		o.scrape()
 		o.pages()
+		o.tidied()
+	}
+}
+
+// tidied is the time from one scrape to the next. What a client cleans up takes seconds, which no
+// scrapes may stretch to minutes: the next one waits for it as long as one does in that hour.
+func (o *office) tidied() {
+	o.Helper()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	<-again.C
+	for end := time.Now().Add(every); o.sum("rowlock_orphan_open") > 0 && time.Now().Before(end); {
 		<-again.C
-		for end := time.Now().Add(every); o.sum("rowlock_orphan_open") > 0 && time.Now().Before(end); {
-			<-again.C
-		}
 	}
 }
 
@@ -235,5 +241,6 @@ func (o *office) force() {
 	o.s.OK(err)
 	servertest.Await(o, time.Minute, l.Context().Done(), "the holder to be told")
 	o.until("rowlock_lock_forced_total", forced+1)
+	o.tidied()
 	o.done[3].Add(1)
 }
