@@ -196,8 +196,8 @@ bench-hot: ## one key that many processes want, beside polling by hand
 bench-slots: ## a semaphore of 8 slots under 64 goroutines, beside 8 keys
 	$(with_servers) go -C bench run ./slots
 
-bench-fenced: ## sections under a fenced lock beside SELECT FOR UPDATE, with their round trips
-	$(with_servers) go -C bench run ./fenced
+bench-fenced: ## sections under a fenced lock beside SELECT FOR UPDATE, with their round trips; ARGS='-goroutines 64 -keys 64' is more callers
+	$(with_servers) go -C bench run ./fenced $(ARGS)
 
 bench-net: ## what locks cost where the server is 0.5 and 2 ms away, each way, beside what does the same without rowlock; writes docs/bench/costs.md
 	$(net_servers) go -C bench run ./net -out $(CURDIR)/docs/bench

@@ -13,7 +13,7 @@ import (
 
 // sections are what locks are for, and so the first that is measured and the first of the page.
 func (s settings) sections(ctx context.Context, d *rig.Database, p *rig.Progress) (r *race.Result, err error) {
-	f, err := section.New(ctx, d)
+	f, err := section.New(ctx, d, 1)
 	if err != nil {
 		return nil, err
 	}

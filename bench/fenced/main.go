@@ -1,8 +1,9 @@
-// Command fenced compares sections of one key, Lock, BEGIN, Fence, UPDATE, COMMIT, Unlock, with the
-// transaction that has SELECT FOR UPDATE in place of the lock: with Unlock after the COMMIT, with
-// UnlockTx before it, and by DoTx. It does so on each database it finds: SQLite always, and the
-// servers whose data source names are in ROWLOCK_TEST_POSTGRES, _MARIADB and _MYSQL. Its table
-// of statements has round trips, also of BEGIN and COMMIT; SQLite has none.
+// Command fenced compares sections, Lock, BEGIN, Fence, UPDATE, COMMIT, Unlock, with the transaction
+// that has SELECT FOR UPDATE in place of the lock: with Unlock after the COMMIT, with UnlockTx before
+// it, and by DoTx. All callers want one key, or take several in turn. It does so on each database it
+// finds: SQLite always, and the servers whose data source names are in ROWLOCK_TEST_POSTGRES,
+// _MARIADB and _MYSQL. Its table of statements has round trips, also of BEGIN and COMMIT; SQLite has
+// none.
 package main
 
 import (
@@ -30,7 +31,9 @@ func (s settings) measure(ctx context.Context, d *rig.Database, p *rig.Progress)
 	if r, err = race.NewResult(ctx, d); err != nil {
 		return nil, err
 	}
-	f, err := section.New(ctx, d)
+	// Or database/sql keeps two, and callers of several keys dial as often as they begin a transaction.
+	d.Pool.SetMaxIdleConns(2 * s.goroutines)
+	f, err := section.New(ctx, d, s.keys)
 	if err != nil {
 		return nil, err
 	}

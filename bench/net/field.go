@@ -34,7 +34,7 @@ func newField(ctx context.Context, d *rig.Database, one scene) (_ *field, err er
 			err = errors.Join(err, f.close())
 		}
 	}()
-	if f.Field, err = section.New(ctx, d); err != nil {
+	if f.Field, err = section.New(ctx, d, 1); err != nil {
 		return f, err
 	}
 	f.closers = append(f.closers, f.Close)

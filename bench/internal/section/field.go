@@ -7,6 +7,8 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"strconv"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -17,33 +19,33 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/postgres"
 )
 
-const key = "bench/fenced"
-
-// Field is a client, and the row that its key protects.
+// Field is a client, and the rows that its keys protect.
 type Field struct {
 	Locks *rowlock.Client
-	Add   string // the statement that writes the row
+	Add   string // the statement that writes the first row
 
 	d     *rig.Database
 	pgx   *pgxpool.Pool // nil: not on PostgreSQL
 	table string
-	row   string // the statement that locks it
+	rows  []row
+	turn  atomic.Int64
 }
 
-// New makes the row.
-func New(ctx context.Context, d *rig.Database) (f *Field, err error) {
+// row is one that a key protects, and the statements that lock and write it.
+type row struct{ key, lock, add string }
+
+// New makes so many rows, each with a key. The sections of all callers take them in turn.
+func New(ctx context.Context, d *rig.Database, rows int) (f *Field, err error) {
 	f = &Field{d: d, table: d.Prefix + "fenced"}
-	f.Add = `UPDATE ` + f.table + ` SET n = n + 1 WHERE id = 1`
-	if f.row = `SELECT n FROM ` + f.table + ` WHERE id = 1`; d.Driver != "sqlite" {
-		f.row += ` FOR UPDATE`
+	if _, err := d.Pool.ExecContext(ctx, `CREATE TABLE `+f.table+` (id INT PRIMARY KEY, n INT NOT NULL)`); err != nil {
+		return nil, err
 	}
-	for _, query := range []string{
-		`CREATE TABLE ` + f.table + ` (id INT PRIMARY KEY, n INT NOT NULL)`, `INSERT INTO ` + f.table + ` VALUES (1, 0)`,
-	} {
-		if _, err := d.Pool.ExecContext(ctx, query); err != nil {
-			return nil, err
+	for id := range rows {
+		if err := f.add(ctx, strconv.Itoa(id)); err != nil {
+			return nil, errors.Join(err, f.drop())
 		}
 	}
+	f.Add = f.rows[0].add
 	if d.Driver == "pgx" {
 		if f.pgx, err = native(ctx, d); err != nil {
 			return nil, err
@@ -68,13 +70,34 @@ func native(ctx context.Context, d *rig.Database) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// Close removes it.
+func (f *Field) add(ctx context.Context, id string) error {
+	r := row{
+		key:  "bench/fenced/" + id,
+		lock: `SELECT n FROM ` + f.table + ` WHERE id = ` + id,
+		add:  `UPDATE ` + f.table + ` SET n = n + 1 WHERE id = ` + id,
+	}
+	if f.d.Driver != "sqlite" {
+		r.lock += ` FOR UPDATE`
+	}
+	f.rows = append(f.rows, r)
+	_, err := f.d.Pool.ExecContext(ctx, `INSERT INTO `+f.table+` VALUES (`+id+`, 0)`)
+	return err
+}
+
+// next is the row of the next section.
+func (f *Field) next() row { return f.rows[int(f.turn.Add(1))%len(f.rows)] }
+
+// Close removes them.
 func (f *Field) Close() error {
 	if f.pgx != nil {
 		f.pgx.Close()
 	}
+	return errors.Join(f.Locks.Close(), f.drop())
+}
+
+func (f *Field) drop() error {
 	_, err := f.d.Pool.Exec(`DROP TABLE ` + f.table)
-	return errors.Join(f.Locks.Close(), err)
+	return err
 }
 
 // The names of the contenders.
@@ -101,9 +124,10 @@ func (f *Field) Contenders() []race.Contender {
 }
 
 func (f *Field) raw(ctx context.Context, _ string) error {
-	return f.inTx(ctx, func(tx *sql.Tx) error {
+	r := f.next()
+	return f.inTx(ctx, r, func(tx *sql.Tx) error {
 		var n int
-		return tx.QueryRowContext(ctx, f.row).Scan(&n)
+		return tx.QueryRowContext(ctx, r.lock).Scan(&n)
 	}, nil)
 }
 
@@ -112,12 +136,13 @@ func (f *Field) ForUpdate(ctx context.Context) error { return f.raw(ctx, "") }
 
 // ForUpdateOfPgx is the same in pgx itself. It is only for PostgreSQL.
 func (f *Field) ForUpdateOfPgx(ctx context.Context) error {
+	r := f.next()
 	return pgx.BeginFunc(ctx, f.pgx, func(tx pgx.Tx) error {
 		var n int
-		if err := tx.QueryRow(ctx, f.row).Scan(&n); err != nil {
+		if err := tx.QueryRow(ctx, r.lock).Scan(&n); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, f.Add)
+		_, err := tx.Exec(ctx, r.add)
 		return err
 	})
 }
@@ -125,7 +150,8 @@ func (f *Field) ForUpdateOfPgx(ctx context.Context) error {
 // byHand releases within the transaction, or after it.
 func (f *Field) byHand(within bool) func(context.Context, string) error {
 	return func(ctx context.Context, _ string) error {
-		l, err := f.Locks.Lock(ctx, key)
+		r := f.next()
+		l, err := f.Locks.Lock(ctx, r.key)
 		if err != nil {
 			return err
 		}
@@ -133,12 +159,12 @@ func (f *Field) byHand(within bool) func(context.Context, string) error {
 		if within {
 			release = func(tx *sql.Tx) error { return l.UnlockTx(ctx, tx) }
 		}
-		err = f.inTx(ctx, func(tx *sql.Tx) error { return l.Fence(ctx, tx) }, release)
+		err = f.inTx(ctx, r, func(tx *sql.Tx) error { return l.Fence(ctx, tx) }, release)
 		return errors.Join(err, l.Unlock(ctx))
 	}
 }
 
-func (f *Field) inTx(ctx context.Context, before, after func(*sql.Tx) error) error {
+func (f *Field) inTx(ctx context.Context, r row, before, after func(*sql.Tx) error) error {
 	tx, err := f.d.Pool.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -147,7 +173,7 @@ func (f *Field) inTx(ctx context.Context, before, after func(*sql.Tx) error) err
 	if err := before(tx); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, f.Add); err != nil {
+	if _, err := tx.ExecContext(ctx, r.add); err != nil {
 		return err
 	}
 	if after != nil {
@@ -159,15 +185,17 @@ func (f *Field) inTx(ctx context.Context, before, after func(*sql.Tx) error) err
 }
 
 func (f *Field) doTx(ctx context.Context, _ string) error {
-	return f.Locks.DoTx(ctx, key, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, f.Add)
+	r := f.next()
+	return f.Locks.DoTx(ctx, r.key, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, r.add)
 		return err
 	})
 }
 
 func (f *Field) doTxOfPgx(ctx context.Context, _ string) error {
-	return postgres.DoTx(ctx, f.Locks, f.pgx, key, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, f.Add)
+	r := f.next()
+	return postgres.DoTx(ctx, f.Locks, f.pgx, r.key, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, r.add)
 		return err
 	})
 }
