@@ -29,6 +29,17 @@ type Nest struct {
 // nester is one of them.
 type nester struct {
 	holds, waits []string
+	held, waited []string  // when its last call ended
+	until        time.Time // when that was
+}
+
+// now is what it holds and waits for. A call that has ended at this instant was waiting when others
+// were ended, too: two cycles may have a caller in common.
+func (c *nester) now() (holds, waits []string) {
+	if !c.until.Equal(time.Now()) {
+		return c.holds, c.waits
+	}
+	return slices.Concat(c.holds, c.held), slices.Concat(c.waits, c.waited)
 }
 
 // Play has callers of the clients make so many rounds each. It returns how often they were granted
@@ -95,6 +106,7 @@ func (n *Nest) call(ctx context.Context, c *rowlock.Client, me *nester, keys []s
 	locks, err := get(ctx, keys)
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	me.held, me.waited, me.until = slices.Clone(me.holds), keys, time.Now()
 	if took := time.Since(began); took > time.Minute {
 		n.Errorf("a call for %q took %v: %v", keys, took, err)
 	}
@@ -120,10 +132,11 @@ func (n *Nest) call(ctx context.Context, c *rowlock.Client, me *nester, keys []s
 func (n *Nest) inCycle(me *nester) bool {
 	seen := map[*nester]bool{}
 	for next := []*nester{me}; len(next) > 0; {
-		from := next[0]
+		_, wanted := next[0].now()
 		next = next[1:]
 		for _, to := range n.callers {
-			waits := slices.ContainsFunc(from.waits, func(key string) bool { return slices.Contains(to.holds, key) })
+			holds, _ := to.now()
+			waits := slices.ContainsFunc(wanted, func(key string) bool { return slices.Contains(holds, key) })
 			switch {
 			case !waits || seen[to]:
 			case to == me:
