@@ -16,7 +16,6 @@ import (
 	"github.com/rowlockdb/rowlock/internal/observe"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/queue"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
 	"github.com/rowlockdb/rowlock/internal/trace"
@@ -87,8 +86,8 @@ func start(store lease.Store, owned io.Closer, cfg Config) (*Client, error) {
 	c.cfg, c.store, c.unnoted = cfg, able, lease.StoredNote(cfg.Identity, "")
 	c.holds, c.closed = make(map[*hold]struct{}), make(chan struct{})
 	c.tables = able.Tables()
-	if on, ok := adapter.As[interface{ Dialect() *sqlstore.Dialect }](store); ok {
-		c.tx.Dialect = on.Dialect()
+	if on, ok := adapter.As[interface{ Transactor() adapter.Transactor }](store); ok {
+		c.tx.Transactor = on.Transactor()
 	}
 	c.calls = cleanup.NewCalls()
 	c.orphans = cleanup.Start(able, cfg.Fair, cfg.Logger)

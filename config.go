@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/trace"
 	"github.com/rowlockdb/rowlock/lease"
@@ -240,7 +240,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.HandOvers = cmp.Or(c.HandOvers, 16)
 	c.EvictAfter = cmp.Or(c.EvictAfter, 30*time.Second)
 	c.Trace = c.Trace.withDefaults()
-	c.Identity = cmp.Or(c.Identity, sqlstore.DefaultIdentity())
+	c.Identity = cmp.Or(c.Identity, adapter.DefaultIdentity())
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -289,5 +289,5 @@ func (c Config) check() error {
 	if err := c.Trace.check(); err != nil {
 		return err
 	}
-	return sqlstore.CheckIdentity(c.Identity)
+	return adapter.CheckIdentity(c.Identity)
 }

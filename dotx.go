@@ -4,16 +4,13 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"sync"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/queue"
-	"github.com/rowlockdb/rowlock/internal/retry"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -53,11 +50,11 @@ func (c *Client) DoTx(
 func (c *Client) DoAllTx(
 	ctx context.Context, keys []string, f func(ctx context.Context, tx *sql.Tx) error, opts ...Option,
 ) error {
-	if err := c.tx.Usable(); err != nil {
+	if err := c.tx.usable(); err != nil {
 		return err
 	}
 	var tx *sql.Tx
-	return c.DoTxIn(ctx, keys, c.tx.Begins(&tx), called(f, &tx), opts...)
+	return c.DoTxIn(ctx, keys, c.tx.Begins(c.tx.pool, &tx), called(f, &tx), opts...)
 }
 
 // DoTx runs f as Client.DoTx does, in a transaction that has fenced the lock, and keeps the lock:
@@ -79,17 +76,16 @@ func (ls *Locks) DoTx(ctx context.Context, f func(ctx context.Context, tx *sql.T
 	if f == nil {
 		return errNoFunction(ls.Keys())
 	}
-	if err := cmp.Or(isnil.Context("DoTx", ctx), ls.k.tx.Usable(), ls.over()); err != nil {
+	if err := cmp.Or(isnil.Context("DoTx", ctx), ls.k.tx.usable(), ls.over()); err != nil {
 		return err
 	}
 	var tx *sql.Tx
 	defer ls.fencedBy(nil) // also if f panics
-	s := &section{d: ls.k.tx.Dialect, begin: ls.k.tx.Begins(&tx), locks: ls, terms: txTerms{keeps: true}}
-	s.f = func(ctx context.Context) error {
+	s := &section{k: ls.k, locks: ls, terms: txTerms{keeps: true}}
+	return s.run(ctx, ls.k.tx.Begins(ls.k.tx.pool, &tx), func(ctx context.Context) error {
 		ls.fencedBy(tx)
 		return f(ctx, tx)
-	}
-	return s.run(ctx)
+	})
 }
 
 // over is why no transaction may begin under the locks any more.
@@ -140,7 +136,11 @@ func DoTxOn[T any, K string | []string](
 		}
 		return beneath, err
 	}
-	return locks.DoTxIn(ctx, sqlstore.KeysOf(keys), locks.tx.BeginsBy(on), called(f, &tx), opts...)
+	var begins adapter.Begin
+	if locks.tx.Transactor != nil { // DoTxIn says so
+		begins = locks.tx.BeginsBy(on)
+	}
+	return locks.DoTxIn(ctx, adapter.KeysOf(keys), begins, called(f, &tx), opts...)
 }
 
 // called is f with the transaction that was begun last, or nil.
@@ -153,14 +153,10 @@ func called[T any](f func(context.Context, T) error, tx *T) func(context.Context
 
 // section is one call of DoTx.
 type section struct {
-	d     *sqlstore.Dialect
-	begin func(context.Context, *sql.TxOptions) (lease.Transaction, error)
-	f     func(context.Context) error
+	k     *keeper
 	terms txTerms
 	locks *Locks
 
-	marks     bool        // a savepoint tells whether the transaction is the one that was begun
-	again     bool        // another attempt may succeed: nothing was committed
 	committed bool        // and acknowledged
 	next      *queue.InTx // gets the key by the COMMIT; nil: the transaction releases it
 }
@@ -182,9 +178,6 @@ func (t *txTerms) take(r *request) error {
 	return nil
 }
 
-// mostSections is how often DoTx runs its function.
-const mostSections = 5
-
 // DoTxIn is DoTx for a transaction of another kind than database/sql's; see dialect/postgres. begin
 // is called for each attempt, and f with what it has begun.
 func (c *Client) DoTxIn(
@@ -192,14 +185,14 @@ func (c *Client) DoTxIn(
 	begin func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error),
 	f func(ctx context.Context) error, opts ...Option,
 ) (err error) {
-	s := &section{d: c.tx.Dialect, begin: begin, f: f}
 	switch {
 	case f == nil:
 		return errNoFunction(keys)
-	case c.tx.Dialect == nil:
+	case c.tx.Transactor == nil:
 		return fmt.Errorf("%w: DoTx of %q: the locks are not in a database; use Do, and compare Token with "+
 			"one stored beside the data", lease.ErrUnsupported, keys)
 	}
+	s := &section{k: &c.keeper}
 	s.locks, err = c.all(ctx, keys, append(opts[:len(opts):len(opts)], s.terms.take), true)
 	if above := (*DeadlockError)(nil); errors.As(err, &above) && len(above.Cycle) == 0 {
 		return fmt.Errorf("rowlock: DoTx of %q would wait for a fence of its own caller's: pass on the transaction or the lock "+
@@ -209,31 +202,23 @@ func (c *Client) DoTxIn(
 		return err
 	}
 	defer func() { err = s.unlock(ctx, err) }() // also after a panic
-	return s.run(ctx)
+	return s.run(ctx, begin, f)
 }
 
 // run runs the section until it has succeeded, or failed for good. A statement that ends with the
 // lock says "context canceled": the error has the reason, too.
-func (s *section) run(ctx context.Context) error {
+func (s *section) run(ctx context.Context, begin adapter.Begin, f func(context.Context) error) error {
 	within, cancel := s.locks.within(ctx)
 	defer cancel(nil)
-	err := s.tries(within)
+	err := s.k.tx.Transact(within, &adapter.Section{
+		Keys: s.locks.Keys(), Opts: s.terms.sql, Begin: begin, Call: f,
+		Unmarked: s.terms.keeps || s.locks.locks[0].h.lease.Shared,
+		Fence:    s.locks.FenceIn, Leave: s.leave, Ended: s.ended, Strayed: s.strayed,
+	})
 	if err == nil || errors.Is(err, ErrUnknown) || errors.Is(err, ErrFenced) {
 		return err
 	}
 	return oneline.Join(err, s.locks.over())
-}
-
-func (s *section) tries(within context.Context) (err error) {
-	pauses := retry.Pauses()
-	for try := 1; ; try++ {
-		// DDL of an earlier try may have committed the mark of its fence.
-		s.marks = s.d.Forgets && (try > 1 || s.terms.keeps || s.locks.locks[0].h.lease.Shared)
-		err = s.attempt(within)
-		if err == nil || !s.again || try == mostSections || !retry.Sleep(within, pauses.NextBackOff()) {
-			return err
-		}
-	}
 }
 
 // unlock ends the locks of a section that has ended with err.
@@ -254,76 +239,15 @@ func (s *section) unlock(ctx context.Context, err error) error {
 	return err
 }
 
-// attempt is one transaction.
-func (s *section) attempt(ctx context.Context) error {
-	s.again = false
-	opts := s.terms.sql
-	tx, err := s.begin(ctx, &opts)
-	if err != nil {
-		return s.failed("begin", err)
-	}
-	// One bound for all that it takes to end it: each part with a bound of its own would add up.
-	ending := sync.OnceValues(func() (context.Context, context.CancelFunc) { return sqlstore.Ending(ctx) })
-	defer func() { // also if f panics, or calls runtime.Goexit
-		end, stop := ending()
-		defer stop()
-		tx.End(end, s.committed)
-	}()
-	if err := s.locks.FenceIn(ctx, tx); err != nil {
-		s.again = errors.Is(err, ErrBusy)
-		return err
-	}
-	if s.marks {
-		if err := s.d.Mark(ctx, tx); err != nil {
-			return s.failed("begin", err)
-		}
-	}
-	if err := s.f(ctx); err != nil {
-		if s.again = s.d.Collided(err); sqlstore.Judge(s.d, err).As == ErrFenced {
-			err = s.failed("write in", err)
-		}
-		return err
-	}
-	end, _ := ending()
-	return s.commit(end, tx)
-}
-
-// commit ends a transaction in which f has returned nil, even if the caller's ctx has ended.
-func (s *section) commit(ctx context.Context, tx lease.Transaction) error {
-	if s.marks {
-		if err := s.d.Marked(ctx, tx); err != nil {
-			return s.ended(err)
-		}
-	}
-	if knows, ok := tx.(interface{ Over() error }); ok {
-		if err := knows.Over(); err != nil {
-			return s.ended(fmt.Errorf("rowlock: commit %q: %w", s.locks.Keys(), err))
-		}
-	}
-	s.takeNext()
-	defer s.passOn(ctx) // also if a driver panics
-	if err := s.leave(ctx, tx); err != nil {
-		return s.ended(err)
-	}
-	err := tx.Commit(ctx)
-	if s.committed = err == nil; s.committed {
-		return nil
-	}
-	if sqlstore.Judge(s.d, err).Class != sqlstore.Unknown {
-		return s.ended(s.failed("commit", err))
-	}
-	return fmt.Errorf("%w: the COMMIT of %q was not answered: %w; read whether it was done before you do it again",
-		ErrUnknown, s.locks.Keys(), err)
-}
-
 // leave has the transaction give the locks up, or keep them.
 func (s *section) leave(ctx context.Context, tx lease.Transaction) error {
+	s.takeNext()
 	return s.locks.each(func(l *Lock) error {
 		switch {
 		case s.terms.keeps && l.h.lease.Shared:
 			return nil
 		case s.terms.keeps:
-			return l.h.k.tx.Dialect.Unmark(ctx, tx, l.h.lease.Key)
+			return s.k.tx.Unmark(ctx, tx, l.h.lease.Key)
 		case s.next != nil:
 			return l.leaveIn(ctx, tx, s.next.Send)
 		}
@@ -331,29 +255,13 @@ func (s *section) leave(ctx context.Context, tx lease.Transaction) error {
 	})
 }
 
-// ended is err, or what it means if f has ended the transaction.
-func (s *section) ended(err error) error {
-	s.again = errors.Is(err, ErrBusy)
-	if v := sqlstore.Judge(s.d, err); s.next != nil && v.Class == sqlstore.Unfit && v.As == nil {
-		s.next.Strayed() // not the server whose tokens the client knows: the next attempt releases
-		s.again = true
+// strayed has the next attempt release, if this one has handed the key over on another server than
+// the one whose tokens the client knows.
+func (s *section) strayed() bool {
+	if s.next != nil {
+		s.next.Strayed()
 	}
-	switch {
-	case errors.Is(err, driver.ErrBadConn):
-		return fmt.Errorf("%w: if the function has left rows open, close them before it returns", err)
-	case !errors.Is(err, sql.ErrTxDone):
-		return err
-	}
-	return fmt.Errorf("%w: DoTx of %q: the function has ended the transaction, which is not its own; if it has "+
-		"committed, what it wrote is there: return nil to commit, and an error to roll back (%w)",
-		lease.ErrConfig, s.locks.Keys(), err)
-}
-
-// failed explains an error of the database's, after which nothing was committed.
-func (s *section) failed(what string, err error) error {
-	v := sqlstore.Judge(s.d, err)
-	s.again = v.Class == sqlstore.Conflict || errors.Is(err, driver.ErrBadConn)
-	return v.Explain(fmt.Sprintf("%s the transaction of %q", what, s.locks.Keys()), err)
+	return s.next != nil
 }
 
 // within is ctx for what is done under the locks: it ends with the first of them, and carries them.
@@ -389,15 +297,16 @@ func (h *hold) alone() (l lease.Lease, alone bool) {
 	return h.lease.Lease, h.handles == 1 && !h.uncertain
 }
 
-// passOn tells the next caller of its lease after an acknowledged COMMIT, and else puts it back.
-func (s *section) passOn(ctx context.Context) {
+// ended tells the next caller of its lease after an acknowledged COMMIT, and else puts it back.
+func (s *section) ended(ctx context.Context, committed bool) {
+	s.committed = committed
 	next, h := s.next, s.locks.locks[0].h
 	if next == nil {
 		return
 	}
 	s.next = nil
 	defer h.k.calls.Leave()
-	if !s.committed {
+	if !committed {
 		next.TakeBack()
 		return
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/observe"
 	"github.com/rowlockdb/rowlock/internal/queue"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
 	"github.com/rowlockdb/rowlock/internal/trace"
@@ -93,7 +92,7 @@ type keeper struct {
 	cfg     Config
 	store   *adapter.Store
 	tables  any // compares equal for clients on the same tables
-	tx      sqlstore.Transactions
+	tx      transactions
 	dog     *watchdog.Watchdog
 	calls   *cleanup.Calls
 	orphans *cleanup.Cleaner
@@ -102,6 +101,21 @@ type keeper struct {
 	room    atomic.Pointer[cycle.Room] // for what was waited for in a cycle; nil before
 	reports
 	registry
+}
+
+// transactions are those that DoTx begins.
+type transactions struct {
+	adapter.Transactor            // nil: the store is in no database
+	pool               adapter.DB // that Open got; nil after New
+}
+
+// usable reports whether there is a pool.
+func (t *transactions) usable() error {
+	if t.pool != nil {
+		return nil
+	}
+	return fmt.Errorf("%w: DoTx needs the pool that Open gets, and this client was made by New: "+
+		"say where transactions begin (rowlock.DoTxOn), or use Do and Fence", lease.ErrUnsupported)
 }
 
 // registry has the locks of a client.

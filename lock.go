@@ -198,7 +198,11 @@ func (l *Lock) inTx(what string, tx Tx, f func(lease.Runner) error) error {
 	if err := lease.CheckTx(tx); err != nil {
 		return fmt.Errorf("%s of %q: %w", what, l.h.lease.Key, err)
 	}
-	if err := f(l.h.k.tx.Dialect.InTx(tx)); err != nil {
+	run := lease.InTx(tx)
+	if on := l.h.k.tx.Transactor; on != nil {
+		run = on.InTx(tx)
+	}
+	if err := f(run); err != nil {
 		return err
 	}
 	l.h.fencedBy(tx)

@@ -4,16 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/adapter"
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/internal/tenant"
 	"github.com/rowlockdb/rowlock/lease"
@@ -23,22 +19,9 @@ import (
 // client.
 type DB = dialect.DB
 
-const openTimeout = 30 * time.Second // for some fifty statements on a busy server
-
 // Table is the store of a client made by Open: for a bridge, or for a store of your own that stands
 // before it. Close it after the client.
-type Table interface {
-	lease.Mover
-	lease.AllAcquirer
-	lease.RenewingFencer
-	lease.TxReleaser
-	lease.Sweeper
-	lease.Passer
-	lease.Notifier
-	lease.Registry
-	lease.Queue
-	io.Closer
-}
+type Table = lease.Table
 
 // OpenTable returns the store on the tables in db, checked as by Open, for New. Of cfg it uses TTL,
 // Strategy, Connections, EvictAfter, RequireSync, DurableRelease and Logger. It takes 30 s at most.
@@ -52,11 +35,7 @@ func OpenTableContext(ctx context.Context, db DB, d dialect.Dialect, cfg *Config
 	if err != nil {
 		return nil, err
 	}
-	store, err := openTable(ctx, db, d, full)
-	if err != nil {
-		return nil, err // and no store: a nil pointer in an interface would not be nil
-	}
-	return store, nil
+	return openTable(ctx, db, d, full)
 }
 
 // Open returns a client on the tables in db. It takes Config.Connections connections of the pool
@@ -83,73 +62,32 @@ func OpenContext(ctx context.Context, db DB, d dialect.Dialect, cfg *Config) (*C
 	if err != nil {
 		return nil, oneline.Join(err, store.Close())
 	}
-	c.tx.Pool = db
+	c.tx.pool = db
 	return c, nil
 }
 
 func complete(caller string, db DB, d dialect.Dialect, cfg *Config) (Config, error) {
-	if _, err := sqlstore.CheckOpen(caller, db, d); err != nil {
+	if err := isnil.Open(caller, db, d); err != nil {
 		return Config{}, err
 	}
 	return cmp.Or(cfg, new(Config)).withDefaults()
 }
 
-func openTable(
-	ctx context.Context, db DB, public dialect.Dialect, full Config,
-) (*table.Store, error) {
-	ctx, cancel, err := sqlstore.Opening(ctx, "rowlock.OpenContext", openTimeout)
-	if err != nil {
-		return nil, err
-	}
-	defer cancel()
-	d := sqlstore.Of(public).IdentifiedAs(full.Identity)
-	limit := db.Stats().MaxOpenConnections
-	// At least two, so that renewals do not wait behind all other statements.
-	connections, err := conn.Count(full.Connections, conn.Merging, d.Connections(), limit, 2)
-	if err != nil {
-		return nil, err
-	}
-	store, facts, err := table.Open(ctx, db, d, table.Options{
-		Connections: connections, Strategy: full.Strategy, Limit: full.TTL, Evicts: full.EvictAfter > 0,
-		Timeout:     min(5*time.Second, max(full.TTL/3, 500*time.Millisecond)),
-		RequireSync: full.RequireSync, Relax: !full.DurableRelease,
-		Hints:      limit == 0 || limit > connections+d.HintConnections(), // the application needs one
-		TraceNeeds: traceNeeds(limit, connections, d),
-		Began:      eraTeller(full.Logger, d),
+func openTable(ctx context.Context, db DB, d dialect.Dialect, full Config) (Table, error) {
+	opened, err := d.OpenTable(ctx, db, adapter.OpenOptions{
+		Strategy: full.Strategy, TTL: full.TTL, Connections: full.Connections, Evicts: full.EvictAfter > 0,
+		RequireSync: full.RequireSync, DurableRelease: full.DurableRelease, Identity: full.Identity,
+		Began: func(server string, start Token) {
+			full.Logger.Info("rowlock: the database's server was started or restored, or another has taken "+
+				"its place; tokens go on above all that it may have forgotten",
+				"server", server, "tokens_above", start)
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range facts.Warnings {
-		full.Logger.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
-	}
-	tell.Of(full.Logger).Flush(time.Second) // a program may end before a goroutine has told them
-	return store, nil
-}
-
-// eraTeller logs eras, except those of a file, where each opening may begin one.
-func eraTeller(logger *slog.Logger, d *sqlstore.Dialect) func(start Token) {
-	if d.OneWriter {
-		return nil
-	}
-	return func(start Token) {
-		logger.Info("rowlock: the database's server was started or restored, or another has taken "+
-			"its place; tokens go on above all that it may have forgotten",
-			"server", d.Name(), "tokens_above", start)
-	}
-}
-
-// traceNeeds is how many connections a pool must have for the pinned connections, the hints, the
-// trace and the application. It is 0 if limit is enough.
-func traceNeeds(limit, connections int, d *sqlstore.Dialect) int {
-	needs := connections + 2
-	if d.Listener != nil {
-		needs += d.HintConnections()
-	}
-	if limit == 0 || limit >= needs {
-		return 0
-	}
-	return needs
+	tell.Warn(ctx, full.Logger, opened.Server, opened.Warnings)
+	return opened.Store, nil
 }
 
 // maxNamespace is the longest name of a namespace in bytes.

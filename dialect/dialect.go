@@ -8,24 +8,24 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 )
 
 //go:generate go run ./internal/pages
 
 // Dialect speaks to one kind of database. postgres.New, mysql.New and sqlite.New return one; no
-// other package can.
+// other package can. Its methods but Name are for rowlock's own packages.
 type Dialect interface {
 	// Name is "postgres", "mysql" (which speaks to MariaDB too) or "sqlite".
 	Name() string
-	sqlstore.Public
+	adapter.Opener
 }
 
 // Option changes what a dialect does, above all where it looks for its tables.
-type Option func(*sqlstore.Settings)
+type Option func(*adapter.Place)
 
 // Prefix puts p before the name of every table. It must match [A-Za-z_][A-Za-z0-9_]{0,39}.
-func Prefix(p string) Option { return func(s *sqlstore.Settings) { s.Prefix = p } }
+func Prefix(p string) Option { return func(s *adapter.Place) { s.Prefix = p } }
 
 // Schema names the Postgres schema or MySQL database of the tables. It must match
 // [A-Za-z_][A-Za-z0-9_]{0,39}.
@@ -37,7 +37,7 @@ func Prefix(p string) Option { return func(s *sqlstore.Settings) { s.Prefix = p 
 // search_path or USE, does not count, and harms no lock. If a hook sends it on every new
 // connection, name the schema here; likewise behind PgBouncer, whose sessions do not have the
 // search_path of the DSN.
-func Schema(name string) Option { return func(s *sqlstore.Settings) { s.Schema = name } }
+func Schema(name string) Option { return func(s *adapter.Place) { s.Schema = name } }
 
 // Pool has connections to borrow: *sql.DB and *sqlx.DB do.
 type Pool interface {
@@ -52,13 +52,13 @@ type DB interface {
 
 // Strategy is what an acquire tries first. Both work on the same rows and give the same guarantees,
 // so that clients of either kind can share a table.
-type Strategy = sqlstore.Strategy
+type Strategy = adapter.Strategy
 
 const (
 	// Update tries the row first and creates it if there is none: for keys that are locked
 	// again and again.
-	Update = sqlstore.Update
+	Update = adapter.Update
 	// Insert creates the row first and looks at it if there is one: for keys that are used
 	// once, as an order's.
-	Insert = sqlstore.Insert
+	Insert = adapter.Insert
 )

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/internal/keytext"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -17,7 +17,7 @@ import (
 func opens(ctx context.Context, x *examiner) (f Finding, err error) {
 	x.leave() // the pool may have no connection to spare
 	s, facts, err := table.Open(ctx, x.pool, x.d, table.Options{
-		Connections: 1, Strategy: sqlstore.Update, Timeout: x.o.Limit, Limit: x.o.Limit,
+		Connections: 1, Strategy: adapter.Update, Timeout: x.o.Limit, Limit: x.o.Limit,
 	})
 	if !isnil.Value(s) && err == nil {
 		err = s.Close()

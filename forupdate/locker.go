@@ -10,9 +10,9 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/isnil"
-	"github.com/rowlockdb/rowlock/internal/opening"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -81,7 +81,7 @@ func NewLockerContext(ctx context.Context, db DB, d dialect.Dialect, opts ...Opt
 	}
 	l := newLocker(rows, rows.Dialect(), o)
 	l.own = true
-	opening.Warn(ctx, o.logger, facts)
+	tell.Warn(ctx, o.logger, facts.Server, facts.Warnings)
 	return l, nil
 }
 

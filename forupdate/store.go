@@ -8,9 +8,9 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/oneline"
-	"github.com/rowlockdb/rowlock/internal/opening"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
+	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -112,7 +112,7 @@ func NewContext(ctx context.Context, db DB, d dialect.Dialect, opts ...Option) (
 		s.conns.close()
 		return nil, oneline.Join(err, rows.Close())
 	}
-	opening.Warn(ctx, o.logger, facts)
+	tell.Warn(ctx, o.logger, facts.Server, facts.Warnings)
 	s.watching.Go(s.watch)
 	return s, nil
 }

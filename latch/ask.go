@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/retry"
@@ -96,7 +97,7 @@ func (s *server) explain(verb, name string, err error) error {
 	case errors.Is(v.As, lease.ErrPrivilege):
 		return fmt.Errorf("%w: %s: %w; GRANT SELECT, INSERT, UPDATE, DELETE ON %s and ON %s TO the user",
 			v.As, what, err, s.d.Fill("rowlock_latch"), s.d.Fill("rowlock_party"))
-	case v.As == nil && errors.Is(err, conn.ErrLate):
+	case v.As == nil && errors.Is(err, adapter.ErrLate):
 		return fmt.Errorf("%w: %s: %w", lease.ErrBusy, what, err)
 	}
 	return v.Explain(what, err)

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/retry"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/latch/internal/rows"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -21,7 +21,7 @@ import (
 // progress; a hint only reduces latency.
 type hints struct {
 	s    *Latches
-	pool sqlstore.Pool // nil: no connection can be spared to listen on
+	pool adapter.Pool // nil: no connection can be spared to listen on
 
 	mu      sync.Mutex
 	off     bool

@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -166,4 +167,19 @@ func (r RaiseRequest) Check() error {
 			ErrTokenExhausted, r.Key, r.To, MaxToken-1)
 	}
 	return nil
+}
+
+// Table is the store on a database's tables: for a bridge, or for a store of your own that stands
+// before it. Close it after the client.
+type Table interface {
+	Mover
+	AllAcquirer
+	RenewingFencer
+	TxReleaser
+	Sweeper
+	Passer
+	Notifier
+	Registry
+	Queue
+	io.Closer
 }

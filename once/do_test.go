@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/once"
@@ -97,7 +97,7 @@ func TestAPoolWithoutAConnectionIsNoDeadlineOfTheCaller(t *testing.T) {
 		}
 		defer all.Close()
 		_, err = o.Do(context.Background(), once.Request{Key: "key"}, r.effect("e", ""))
-		if wantIs(t, err, conn.ErrLate); errors.Is(err, context.DeadlineExceeded) {
+		if wantIs(t, err, adapter.ErrLate); errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v is a context's, though the caller has none that ends", err)
 		}
 	})

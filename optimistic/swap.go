@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -90,7 +91,7 @@ func (d swap) look(ctx context.Context, s *conn.Session, r lease.AcquireRequest)
 // Acquire reads the row and takes it if it is free and still as it was read. A refused caller only
 // reads. The strategy does not matter, because there is one order.
 func (d swap) Acquire(
-	ctx context.Context, s *conn.Session, _ sqlstore.Strategy, r lease.AcquireRequest,
+	ctx context.Context, s *conn.Session, _ adapter.Strategy, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
 	row, err := d.look(ctx, s, r)
 	switch {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -14,9 +15,9 @@ import (
 // Acquire tries in the strategy's order: a row that is free takes one round trip. It reads a row
 // that is not.
 func (d *database) Acquire(
-	ctx context.Context, s *conn.Session, strategy sqlstore.Strategy, r lease.AcquireRequest,
+	ctx context.Context, s *conn.Session, strategy adapter.Strategy, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
-	if strategy == sqlstore.Insert && !lease.Lapses(r.Note) {
+	if strategy == adapter.Insert && !lease.Lapses(r.Note) {
 		if out, err := d.insert(ctx, s, r); err == nil || !isDuplicate(err) &&
 			!errors.Is(err, errNotTaken) {
 			return out, err

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	driver "github.com/go-sql-driver/mysql"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -26,7 +26,7 @@ const programName = "program_name"
 // The error wraps lease.ErrConfig if dsn cannot be parsed, or for an identity that rowlock.Config
 // refuses.
 func Identify(dsn, identity string) (string, error) {
-	if err := sqlstore.CheckIdentity(identity); err != nil {
+	if err := adapter.CheckIdentity(identity); err != nil {
 		return "", fmt.Errorf("mysql.Identify: %w", err)
 	}
 	cfg, err := driver.ParseDSN(dsn)
@@ -39,7 +39,7 @@ func Identify(dsn, identity string) (string, error) {
 		return dsn, nil
 	}
 	name := programName + ":" +
-		strings.ReplaceAll(cmp.Or(identity, sqlstore.DefaultIdentity()), ",", "_")
+		strings.ReplaceAll(cmp.Or(identity, adapter.DefaultIdentity()), ",", "_")
 	if cfg.ConnectionAttributes != "" {
 		name = cfg.ConnectionAttributes + "," + name
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -31,7 +31,7 @@ const (
 type listener struct {
 	d       *database
 	s       *conn.Session
-	pool    sqlstore.Pool
+	pool    adapter.Pool
 	channel string
 	process lease.Owner // zero: it hears what is announced to all
 	heard   func(key string, chosen lease.Owner)
@@ -53,7 +53,7 @@ type doorkeeper struct {
 // Listen borrows one or two connections of the pool and drops them afterwards. It hears that a key
 // was released, and not which: KILL QUERY carries no message.
 func (d *database) Listen(
-	ctx context.Context, pool sqlstore.Pool, channel string, process lease.Owner,
+	ctx context.Context, pool adapter.Pool, channel string, process lease.Owner,
 	heard func(key string, chosen lease.Owner),
 ) error {
 	if pool == nil {

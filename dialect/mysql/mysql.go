@@ -8,12 +8,13 @@ import (
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/table"
 )
 
 //go:embed *.sql
 var statements embed.FS
 
-var room = sqlstore.Room{Name: "mysql", Quote: quote, Files: statements, Open: open}
+var room = sqlstore.Room{Name: "mysql", Quote: quote, Files: statements, Open: open, Table: table.ForClient}
 
 // New returns the dialect. Open and Migrate refuse names that do not match what [dialect.Prefix]
 // and [dialect.Schema] allow.

@@ -10,6 +10,7 @@ import (
 	driving "github.com/go-sql-driver/mysql"
 
 	"github.com/rowlockdb/rowlock/dialect/mysql"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -83,56 +84,56 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 	held := lease.Acquired{Holder: lease.Holder{Note: "other", Remaining: 5 * time.Second}}
 	for name, c := range map[string]struct {
 		flavor   string
-		strategy sqlstore.Strategy
+		strategy adapter.Strategy
 		expect   func(m *mocked)
 		want     lease.Acquired
 		err      error
 	}{
-		"a free row takes one": {my, sqlstore.Update, func(m *mocked) {
+		"a free row takes one": {my, adapter.Update, func(m *mocked) {
 			m.exec("acquire-update", grants)
 		}, granted, nil},
-		"a held one is looked at": {my, sqlstore.Update, func(m *mocked) {
+		"a held one is looked at": {my, adapter.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
 			m.look(sqlstore.StateHeld)
 		}, held, nil},
-		"an absent one is made": {my, sqlstore.Update, func(m *mocked) {
+		"an absent one is made": {my, adapter.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
 			m.look(-1)
 			m.exec("acquire-insert", grants)
 		}, granted, nil},
-		"MariaDB meets a locked row": {maria, sqlstore.Update, func(m *mocked) {
+		"MariaDB meets a locked row": {maria, adapter.Update, func(m *mocked) {
 			m.exec("acquire-update", 1205)
 			m.look(sqlstore.StateHeld)
 		}, held, nil},
-		"an expired one is taken without waiting": {my, sqlstore.Update, func(m *mocked) {
+		"an expired one is taken without waiting": {my, adapter.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
 			m.look(sqlstore.StateLocked)
 			m.exec("acquire-expired", grants)
 		}, granted, nil},
-		"one that is released between is taken": {my, sqlstore.Update, func(m *mocked) {
+		"one that is released between is taken": {my, adapter.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
 			m.look(sqlstore.StateFree)
 			m.exec("acquire-update", grants)
 		}, granted, nil},
-		"a race for a free row is lost": {my, sqlstore.Update, func(m *mocked) {
+		"a race for a free row is lost": {my, adapter.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
 			m.look(sqlstore.StateFree)
 			m.exec("acquire-update", nothing)
 			m.look(sqlstore.StateHeld)
 		}, held, nil},
-		"a race for an absent one is lost": {my, sqlstore.Update, func(m *mocked) {
+		"a race for an absent one is lost": {my, adapter.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
 			m.look(-1)
 			m.exec("acquire-insert", 1062)
 		}, lease.Acquired{}, sqlstore.ErrRowShape},
-		"the row is the owner's own": {my, sqlstore.Update, func(m *mocked) {
+		"the row is the owner's own": {my, adapter.Update, func(m *mocked) {
 			m.exec("acquire-update", nothing)
 			m.look(sqlstore.StateMine)
 		}, lease.Acquired{Granted: true, Token: 6}, nil},
-		"Insert makes an absent row in one": {my, sqlstore.Insert, func(m *mocked) {
+		"Insert makes an absent row in one": {my, adapter.Insert, func(m *mocked) {
 			m.exec("acquire-insert", grants)
 		}, granted, nil},
-		"Insert meets a held row": {my, sqlstore.Insert, func(m *mocked) {
+		"Insert meets a held row": {my, adapter.Insert, func(m *mocked) {
 			m.exec("acquire-insert", 1062)
 			m.exec("acquire-update", nothing)
 			m.look(sqlstore.StateHeld)
@@ -156,7 +157,7 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 func TestALeaseThatIsLeftToRunOutIsTakenInOneStatement(t *testing.T) {
 	r := request
 	r.Note = lease.LapsingNote("me", "")
-	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+	for _, strategy := range []adapter.Strategy{adapter.Update, adapter.Insert} {
 		m := newMocked(t, "")
 		m.exec("acquire-expired", grants)
 		if got, err := m.d.Acquire(t.Context(), m.Session, strategy, r); !got.Granted || err != nil {
@@ -204,7 +205,7 @@ func TestReleaseIsOneStatement(t *testing.T) {
 func TestAnErrorEndsTheSequence(t *testing.T) {
 	m := newMocked(t, "")
 	m.prepare("acquire-update").ExpectExec().WillReturnError(io.ErrUnexpectedEOF)
-	_, err := m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request)
+	_, err := m.d.Acquire(t.Context(), m.Session, adapter.Update, request)
 	if v := sqlstore.Judge(m.d, err); !errors.Is(err, io.ErrUnexpectedEOF) || v.Class != sqlstore.Unknown {
 		t.Errorf("%v is %s", err, v.Class)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -15,11 +16,11 @@ import (
 // the one that handles every state: at once if the lease before was probably left to run out, which
 // no plain statement takes. The store checks the token, as that of every answer.
 func (d *database) Acquire(
-	ctx context.Context, s *conn.Session, strategy sqlstore.Strategy, r lease.AcquireRequest,
+	ctx context.Context, s *conn.Session, strategy adapter.Strategy, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
 	args := acquireArgs(r.Key, r.Owner, r.Note, r.TTL)
 	some := args[:4]
-	if strategy == sqlstore.Insert {
+	if strategy == adapter.Insert {
 		some = args[:]
 	}
 	var token lease.Token

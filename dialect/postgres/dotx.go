@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/isnil"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -43,7 +43,7 @@ func DoTx[O any, K string | []string](
 	case isnil.Value(on):
 		return fmt.Errorf("%w: DoTx: the pool is nil", lease.ErrConfig)
 	case f == nil:
-		return fmt.Errorf("%w: DoTx of %q: the function is nil", lease.ErrConfig, sqlstore.KeysOf(keys))
+		return fmt.Errorf("%w: DoTx of %q: the function is nil", lease.ErrConfig, adapter.KeysOf(keys))
 	}
 	var t *transaction
 	begin := func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
@@ -60,7 +60,7 @@ func DoTx[O any, K string | []string](
 		t.tx, err = on.BeginTx(ctx, with)
 		return t, err
 	}
-	return locks.DoTxIn(ctx, sqlstore.KeysOf(keys), begin, func(ctx context.Context) error { return f(ctx, t.tx) }, opts...)
+	return locks.DoTxIn(ctx, adapter.KeysOf(keys), begin, func(ctx context.Context) error { return f(ctx, t.tx) }, opts...)
 }
 
 func levelOf(l sql.IsolationLevel) (pgx.TxIsoLevel, error) {

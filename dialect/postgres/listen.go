@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -15,11 +15,11 @@ import (
 // pool. A pool that leads through PgBouncer in transaction mode needs it, because a LISTEN there is
 // made on a server connection that another client uses a moment later. The DSN leads to the same
 // database directly.
-func Listen(dsn string) dialect.Option { return func(s *sqlstore.Settings) { s.Listen = dsn } }
+func Listen(dsn string) dialect.Option { return func(s *adapter.Place) { s.Listen = dsn } }
 
 // Listen hears what is announced on channel until ctx ends or the connection is lost.
 func (d *database) Listen(
-	ctx context.Context, pool sqlstore.Pool, channel string, process lease.Owner,
+	ctx context.Context, pool adapter.Pool, channel string, process lease.Owner,
 	heard func(key string, chosen lease.Owner),
 ) error {
 	on := listener{channel, d.name(), process, heard}
@@ -57,7 +57,7 @@ func (e listener) dial(ctx context.Context, dsn string) error {
 
 // borrow listens on a connection of the pool and drops it afterwards, because no other user should
 // inherit a LISTEN.
-func (e listener) borrow(ctx context.Context, pool sqlstore.Pool) error {
+func (e listener) borrow(ctx context.Context, pool adapter.Pool) error {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn, err := pool.Conn(dialing)

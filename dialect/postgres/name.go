@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 )
 
 // longestName is how many bytes PostgreSQL keeps of an application_name.
@@ -18,8 +18,8 @@ func applicationName(identity string) string {
 			return '?'
 		}
 		return r
-	}, "rowlock: "+cmp.Or(identity, sqlstore.DefaultIdentity()))
-	return sqlstore.CutText(shown, longestName)
+	}, "rowlock: "+cmp.Or(identity, adapter.DefaultIdentity()))
+	return adapter.CutText(shown, longestName)
 }
 
 // name is the call of set_config that names a session. A name that the application has chosen

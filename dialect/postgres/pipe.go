@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -11,7 +12,7 @@ import (
 // Pipe sends the plain statements of a few changes together. The server runs what comes before one
 // Sync as one transaction, with one commit.
 func (d *database) Pipe(
-	ctx context.Context, s *conn.Session, strategy sqlstore.Strategy, changes []sqlstore.Change,
+	ctx context.Context, s *conn.Session, strategy adapter.Strategy, changes []sqlstore.Change,
 ) ([]sqlstore.Applied, error) {
 	out := make([]sqlstore.Applied, len(changes))
 	plain := make([]int, 0, len(changes)) // the changes that have a plain statement
@@ -24,7 +25,7 @@ func (d *database) Pipe(
 		return out, nil
 	}
 	p := piped{
-		d: d, process: s.Process, insert: strategy == sqlstore.Insert,
+		d: d, process: s.Process, insert: strategy == adapter.Insert,
 		relaxed: s.Relaxed && sqlstore.OnlyReleases(changes),
 	}
 	err := s.Pipe(ctx, len(plain),

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -20,7 +20,7 @@ import (
 // clients have set in them: each of its statements comes with its settings, in a transaction of one
 // round trip. The pool's DSN needs default_query_exec_mode=exec. To listen, add a Listen with a DSN
 // that goes to the server directly.
-func Pooled() dialect.Option { return func(s *sqlstore.Settings) { s.Pooled = true } }
+func Pooled() dialect.Option { return func(s *adapter.Place) { s.Pooled = true } }
 
 const pooledCure = "give Open a pool that goes to the server directly, or through the pooler in " +
 	"session mode; or use postgres.New(postgres.Pooled()) " +

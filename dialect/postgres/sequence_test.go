@@ -10,6 +10,7 @@ import (
 	"github.com/DATA-DOG/go-sqlmock"
 
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -67,34 +68,34 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 	held := lease.Acquired{Holder: lease.Holder{Note: "other", Remaining: 5 * time.Second}}
 	granted := lease.Acquired{Granted: true, Token: 7}
 	for name, c := range map[string]struct {
-		strategy sqlstore.Strategy
+		strategy adapter.Strategy
 		expect   func(m *mocked)
 		want     lease.Acquired
 		err      error
 	}{
-		"free": {sqlstore.Update, func(m *mocked) { m.query("acquire-update", token(7)) }, granted, nil},
-		"held": {sqlstore.Update, func(m *mocked) {
+		"free": {adapter.Update, func(m *mocked) { m.query("acquire-update", token(7)) }, granted, nil},
+		"held": {adapter.Update, func(m *mocked) {
 			m.query("acquire-update", none())
 			m.query("acquire-any", answer(0, 6, "other", 5_000_000))
 		}, held, nil},
-		"absent or expired": {sqlstore.Update, func(m *mocked) {
+		"absent or expired": {adapter.Update, func(m *mocked) {
 			m.query("acquire-update", none())
 			m.query("acquire-any", answer(1, 7, "", 0))
 		}, granted, nil},
-		"taken by another meanwhile": {sqlstore.Update, func(m *mocked) {
+		"taken by another meanwhile": {adapter.Update, func(m *mocked) {
 			m.query("acquire-update", none())
 			m.query("acquire-any", answer(2, 6, "", 0))
 		}, lease.Acquired{}, sqlstore.ErrRowShape},
-		"gone meanwhile": {sqlstore.Update, func(m *mocked) {
+		"gone meanwhile": {adapter.Update, func(m *mocked) {
 			m.query("acquire-update", none())
 			m.query("acquire-any", none())
 		}, lease.Acquired{}, sqlstore.ErrRowShape},
-		"expired, and behind a fence": {sqlstore.Update, func(m *mocked) {
+		"expired, and behind a fence": {adapter.Update, func(m *mocked) {
 			m.query("acquire-update", none())
 			m.query("acquire-any", answer(5, 6, "", 0))
 		}, lease.Acquired{}, sqlstore.ErrRowLocked},
-		"inserted": {sqlstore.Insert, func(m *mocked) { m.query("acquire-insert", token(7)) }, granted, nil},
-		"not inserted: the row is there": {sqlstore.Insert, func(m *mocked) {
+		"inserted": {adapter.Insert, func(m *mocked) { m.query("acquire-insert", token(7)) }, granted, nil},
+		"not inserted: the row is there": {adapter.Insert, func(m *mocked) {
 			m.query("acquire-insert", none())
 			m.query("acquire-any", answer(0, 6, "other", 5_000_000))
 		}, held, nil},
@@ -115,7 +116,7 @@ func TestStatementsOfAnAcquire(t *testing.T) {
 func TestALeaseThatIsLeftToRunOutIsTakenInOneStatement(t *testing.T) {
 	r := request
 	r.Note = lease.LapsingNote("me", "")
-	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+	for _, strategy := range []adapter.Strategy{adapter.Update, adapter.Insert} {
 		m := newMocked(t)
 		m.query("acquire-any", answer(1, 7, "", 0))
 		if got, err := m.d.Acquire(t.Context(), m.Session, strategy, r); !got.Granted || err != nil {
@@ -130,7 +131,7 @@ func TestAStatementIsPreparedOnce(t *testing.T) {
 	prepared := m.ExpectPrepare(conn.FillEra(m.d.Text("acquire-update"), "0"))
 	for range 3 {
 		prepared.ExpectQuery().WillReturnRows(token(7))
-		if _, err := m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request); err != nil {
+		if _, err := m.d.Acquire(t.Context(), m.Session, adapter.Update, request); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,12 +189,12 @@ func TestOnlyThePreparationIsKnownNotToHaveBeenSent(t *testing.T) {
 	for _, broken := range []error{io.ErrUnexpectedEOF, sql.ErrConnDone, errors.New("anything")} {
 		m := newMocked(t)
 		m.ExpectPrepare(conn.FillEra(m.d.Text("acquire-update"), "0")).WillReturnError(broken)
-		_, err := m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request)
+		_, err := m.d.Acquire(t.Context(), m.Session, adapter.Update, request)
 		if v := sqlstore.Judge(m.d, err); !errors.Is(err, broken) || v.Class != sqlstore.Unfit {
 			t.Errorf("preparing: %v is %s", err, v.Class)
 		}
 		m.ExpectPrepare(conn.FillEra(m.d.Text("acquire-update"), "0")).ExpectQuery().WillReturnError(broken)
-		_, err = m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request)
+		_, err = m.d.Acquire(t.Context(), m.Session, adapter.Update, request)
 		if v := sqlstore.Judge(m.d, err); !errors.Is(err, broken) || v.Class != sqlstore.Unknown {
 			t.Errorf("executing: %v is %s", err, v.Class)
 		}
@@ -205,7 +206,7 @@ func TestOnlyThePreparationIsKnownNotToHaveBeenSent(t *testing.T) {
 func TestAGrantCountsWhenItsReplyIsComplete(t *testing.T) {
 	m := newMocked(t)
 	m.query("acquire-update", token(7).CloseError(state("40001")))
-	got, err := m.d.Acquire(t.Context(), m.Session, sqlstore.Update, request)
+	got, err := m.d.Acquire(t.Context(), m.Session, adapter.Update, request)
 	if v := sqlstore.Judge(m.d, err); got.Granted || err == nil || v.Class != sqlstore.Conflict {
 		t.Errorf("got %+v, %v", got, err)
 	}

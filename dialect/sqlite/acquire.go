@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -14,7 +15,7 @@ import (
 // loser then never asks for the write lock, which the holder may have for as long as it is inside a
 // fence.
 func (d *database) Acquire(
-	ctx context.Context, s *conn.Session, _ sqlstore.Strategy, r lease.AcquireRequest,
+	ctx context.Context, s *conn.Session, _ adapter.Strategy, r lease.AcquireRequest,
 ) (lease.Acquired, error) {
 	var a sqlstore.Answer
 	owner, key := any(conn.Bytes(r.Owner)), any([]byte(r.Key)) // once for both statements

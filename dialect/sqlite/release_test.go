@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -85,7 +86,7 @@ func (w *watched) wants(what, level string, n int, do func() error) {
 func (w *watched) acquire(key string) (l lease.Lease) {
 	w.Helper()
 	l = lease.Lease{Key: key, Owner: lease.NewOwner()}
-	got, err := w.d.Acquire(w.Context(), w.s, sqlstore.Insert,
+	got, err := w.d.Acquire(w.Context(), w.s, adapter.Insert,
 		lease.AcquireRequest{Key: key, Owner: l.Owner, TTL: time.Hour})
 	w.ok(err)
 	l.Token = got.Token

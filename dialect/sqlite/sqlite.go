@@ -12,13 +12,14 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 //go:embed *.sql
 var statements embed.FS
 
-var room = sqlstore.Room{Name: "sqlite", Quote: quote, Files: statements, Open: open}
+var room = sqlstore.Room{Name: "sqlite", Quote: quote, Files: statements, Open: open, Table: table.ForClient}
 
 // New returns the dialect. Open and Migrate refuse names that do not match what [dialect.Prefix]
 // and [dialect.Schema] allow.

@@ -86,3 +86,8 @@ func Outage(err error) error { return outage{err} }
 func IsOutage(err error) bool {
 	return errors.As(err, new(outage)) && !errors.Is(err, lease.ErrUnknown)
 }
+
+// ErrLate is the error of what has taken too long by a bound of rowlock's. It is that of no
+// context: a caller would take it for that of its own deadline.
+var ErrLate = errors.New(
+	"no answer in time: the database or its pool has stopped, is cut off or is overloaded")

@@ -16,7 +16,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect"
-	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -53,7 +53,7 @@ func Main(m *testing.M, work func(ctx context.Context, w *Worker) error, folders
 // killed, or the machine is slow and a lease short. It begins anew.
 func Passes(err error) bool {
 	return oneline.Is(err, rowlock.ErrFenced, rowlock.ErrLost, rowlock.ErrBusy, rowlock.ErrUnknown,
-		conn.ErrLate, context.DeadlineExceeded)
+		adapter.ErrLate, context.DeadlineExceeded)
 }
 
 // Worker is a process that takes one key again and again.

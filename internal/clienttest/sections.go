@@ -10,6 +10,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect/sqlite"
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -32,8 +33,10 @@ type SectionStore struct {
 // NewSectionStore returns a store whose COMMITs succeed.
 func NewSectionStore() *SectionStore { return &SectionStore{FencingStore: NewFencingStore()} }
 
-// Dialect knows this package's errors, which are those of every dialect.
-func (s *SectionStore) Dialect() *sqlstore.Dialect { return sqlstore.Of(sqlite.New()) }
+// Transactor knows this package's errors, which are those of every dialect.
+func (s *SectionStore) Transactor() adapter.Transactor {
+	return table.Transactor{Dialect: sqlstore.Of(sqlite.New())}
+}
 
 // Passed are the hand-overs that transactions have sent.
 func (s *SectionStore) Passed() []lease.HandOver {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
@@ -153,7 +154,7 @@ func TestAnOpHasTheTimeoutOfItsConnection(t *testing.T) {
 			return ctx.Err()
 		}})
 		r.do(o)
-		if r.wantIs(o.Err, conn.ErrLate); errors.Is(o.Err, context.DeadlineExceeded) {
+		if r.wantIs(o.Err, adapter.ErrLate); errors.Is(o.Err, context.DeadlineExceeded) {
 			t.Errorf("%v is a context's, though the caller has none that ends", o.Err)
 		}
 	})

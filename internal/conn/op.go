@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rowlockdb/rowlock/internal/adapter"
 )
 
 // Kind orders what is pending: a lower kind goes first.
@@ -122,6 +124,6 @@ func (op *Op[T]) await(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-late:
-		return ErrLate
+		return adapter.ErrLate
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
@@ -205,7 +206,7 @@ func TestAConnectionThatComesTooLateIsNoDeadlineOfTheCaller(t *testing.T) {
 		defer all.Close()
 		never := fails(errors.New("it ran"))
 		err = r.once(conn.Acquire, never)
-		if r.wantIs(err, conn.ErrLate); errors.Is(err, context.DeadlineExceeded) {
+		if r.wantIs(err, adapter.ErrLate); errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v is a context's, though the caller has none that ends", err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

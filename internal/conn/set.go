@@ -3,7 +3,6 @@ package conn
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"runtime"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -26,14 +26,9 @@ var (
 	ErrOrphaned = errors.New("left while running")
 )
 
-// DB is the pool that the connections are taken from.
-type DB interface {
-	Conn(ctx context.Context) (*sql.Conn, error)
-}
-
 // Config is what a set needs to know.
 type Config[T any] struct {
-	DB DB
+	DB adapter.Pool
 	// Conns is how many connections to keep at most; at least 1.
 	Conns int
 	// Timeout bounds one statement, or one short transaction. After it the connection is dropped.

@@ -24,3 +24,12 @@ func Context(caller string, ctx context.Context) error {
 	return fmt.Errorf("%w: %s: ctx is nil; pass context.Background() if nothing is to end the call",
 		lease.ErrConfig, caller)
 }
+
+// Open returns an error that wraps lease.ErrConfig if the database or the dialect that caller was
+// given is nil.
+func Open(caller string, db, dialect any) error {
+	if !Value(db) && !Value(dialect) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s needs a database and a dialect, and one of them is nil", lease.ErrConfig, caller)
+}

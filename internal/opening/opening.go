@@ -7,8 +7,8 @@ import (
 	"database/sql"
 	"fmt"
 	"log/slog"
-	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/tell"
@@ -31,7 +31,7 @@ func Apply[S any, O ~func(*S) error](caller string, to *S, options []O) error {
 // Examine returns d with the schema of its tables, if it is found, after a look at the server and
 // the tables, and what also reads there. It logs what the facts warn of.
 func Examine(
-	ctx context.Context, db sqlstore.Pool, d *sqlstore.Dialect, log *slog.Logger,
+	ctx context.Context, db adapter.Pool, d *sqlstore.Dialect, log *slog.Logger,
 	also func(*sqlstore.Dialect, *sql.Conn) error,
 ) (*sqlstore.Dialect, error) {
 	located, err := d.Located(ctx, db)
@@ -56,7 +56,7 @@ func Examine(
 	if err != nil {
 		return located, refusal(located, "probe", err)
 	}
-	Warn(ctx, log, facts)
+	tell.Warn(ctx, log, facts.Server, facts.Warnings)
 	return located, nil
 }
 
@@ -67,12 +67,4 @@ func refusal(d *sqlstore.Dialect, verb string, err error) error {
 	}
 	err = conn.NotSent{Err: err}
 	return sqlstore.Judge(d, err).Explain(verb, err)
-}
-
-// Warn logs settings of the server that endanger locks, by a logger of package tell.
-func Warn(ctx context.Context, log *slog.Logger, facts sqlstore.Facts) {
-	for _, w := range facts.Warnings {
-		log.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", facts.Server))
-	}
-	tell.Of(log).Flush(time.Second)
 }

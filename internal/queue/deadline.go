@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
-	"github.com/rowlockdb/rowlock/internal/conn"
 )
 
 // sharedDeadline hands out contexts whose deadline many calls share, because a context and a timer
@@ -53,7 +52,7 @@ type valued struct {
 // Err is no error of package context, for the same reason.
 func (v valued) Err() error {
 	if v.Context.Err() != nil {
-		return conn.ErrLate
+		return adapter.ErrLate
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -22,7 +23,7 @@ var files embed.FS
 
 // Tables are one set of tables, or the part of it whose keys begin with a space.
 type Tables struct {
-	db      sqlstore.Pool
+	db      adapter.Pool
 	dialect *sqlstore.Dialect
 	space   string
 
@@ -32,7 +33,7 @@ type Tables struct {
 
 // Of returns the tables of a dialect whose names were checked. space is what stands before the keys
 // of a namespace, or "".
-func Of(db sqlstore.Pool, d *sqlstore.Dialect, space string) *Tables {
+func Of(db adapter.Pool, d *sqlstore.Dialect, space string) *Tables {
 	return &Tables{db: db, dialect: d, space: space}
 }
 

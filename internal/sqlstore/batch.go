@@ -2,10 +2,10 @@ package sqlstore
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -40,7 +40,7 @@ type Piper interface {
 	// Pipe makes each change that the plain statements for one can make, by one commit: all that it
 	// reports as Done were made by that. The others are Alone, and Apply says what they are. None
 	// waits for a row that another transaction has locked. The session has a Wire.
-	Pipe(ctx context.Context, s *conn.Session, strategy Strategy, changes []Change) ([]Applied, error)
+	Pipe(ctx context.Context, s *conn.Session, strategy adapter.Strategy, changes []Change) ([]Applied, error)
 }
 
 // Change moves a row from one owner to the next.
@@ -107,27 +107,3 @@ const (
 	// FoundError.
 	Found
 )
-
-// Strategy is what an acquire tries first. Both work on the same rows and give the same guarantees,
-// so that clients of either kind can share a table.
-type Strategy uint8
-
-const (
-	// Update tries the row first and creates it if there is none: for keys that are locked
-	// again and again.
-	Update Strategy = iota
-	// Insert creates the row first and looks at it if there is one: for keys that are used
-	// once, as an order's.
-	Insert
-)
-
-// String names the strategy.
-func (s Strategy) String() string {
-	switch s {
-	case Update:
-		return "update"
-	case Insert:
-		return "insert"
-	}
-	return fmt.Sprintf("strategy(%d)", uint8(s))
-}

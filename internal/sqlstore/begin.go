@@ -5,11 +5,12 @@ import (
 	"database/sql"
 	"fmt"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 // Beginner is BeginTx of a connection or of a pool.
-type Beginner func(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
+type Beginner = func(ctx context.Context, opts *sql.TxOptions) (*sql.Tx, error)
 
 // mostBegins is how many transactions BeginTx begins: the second says what the first has lacked.
 // The session behind a pooler can be another one each time.
@@ -50,4 +51,37 @@ func (d *Dialect) BeginTx(ctx context.Context, begin Beginner, opts *sql.TxOptio
 type SharedTx struct {
 	Hurried  bool // a limit on time is too short to ask anything
 	ReadOnly bool // it may not write, though the database's default lets it
+}
+
+// Begins is what begins a transaction of pool, and sets tx to it.
+func (d *Dialect) Begins(pool adapter.DB, tx **sql.Tx) adapter.Begin {
+	return func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
+		pinned, err := pool.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		t, err := d.BeginOn(ctx, pinned, opts)
+		if err != nil {
+			return nil, err
+		}
+		*tx = t.Tx
+		return owned{t, d.InTx(t.Tx)}, nil
+	}
+}
+
+// BeginsBy is what begins a transaction of the caller's library.
+func (d *Dialect) BeginsBy(begin Beginner) adapter.Begin {
+	return func(ctx context.Context, opts *sql.TxOptions) (lease.Transaction, error) {
+		t, err := d.BeginBy(ctx, begin, opts)
+		if err != nil {
+			return nil, err
+		}
+		return owned{t, d.InTx(t.Tx)}, nil
+	}
+}
+
+// owned is a transaction of DoTx.
+type owned struct {
+	*Transaction
+	lease.Runner
 }

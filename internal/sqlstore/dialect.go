@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -29,6 +30,8 @@ type Room struct {
 	Files fs.FS
 	// Open returns the database for these settings, and what it can do that others cannot.
 	Open func(Settings, Sections) (Database, Features)
+	// Table opens the store on the tables, which stands above this package.
+	Table func(context.Context, adapter.DB, *Dialect, adapter.OpenOptions) (adapter.Opened, error)
 }
 
 // Dialect speaks to one kind of database.
@@ -42,15 +45,18 @@ type Dialect struct {
 }
 
 // New returns the dialect of a room. It checks no names: see CheckNames.
-func New[O ~func(*Settings)](r Room, opts []O) *Dialect {
+func New[O ~func(*adapter.Place)](r Room, opts []O) *Dialect {
 	var s Settings
+	var at adapter.Place
 	for i, o := range opts {
 		if o == nil {
 			s.Missing = cmp.Or(s.Missing, i+1)
 			continue
 		}
-		o(&s)
+		o(&at)
 	}
+	s.Names = Names{Schema: at.Schema, Prefix: at.Prefix}
+	s.Listen, s.Pooled = at.Listen, at.Pooled
 	return r.dialect(s)
 }
 
@@ -155,13 +161,18 @@ func (d *Dialect) Wrapped(wrap func(Database, Features) (Database, Features)) *D
 // ReadOnly reports whether err says that the server takes no writes.
 func (d *Dialect) ReadOnly(err error) bool { return errors.Is(Judge(d, err).As, lease.ErrReadOnly) }
 
-// Public is the part of a public dialect that only this package implements.
-type Public interface{ inner() *Dialect }
+// Inner is d, for Of.
+func (d *Dialect) Inner() any { return d }
 
-func (d *Dialect) inner() *Dialect { return d }
+// Of returns the Dialect behind a public one, which a caller may have embedded in a type.
+func Of(d adapter.Opener) *Dialect { return d.Inner().(*Dialect) }
 
-// Of returns the Dialect behind a public one.
-func Of(d Public) *Dialect { return d.inner() }
+// OpenTable opens the store on the tables for a client.
+func (d *Dialect) OpenTable(
+	ctx context.Context, db adapter.DB, o adapter.OpenOptions,
+) (adapter.Opened, error) {
+	return d.room.Table(ctx, db, d, o)
+}
 
 // Database is what a kind of database does in its own way. Its methods run once, without retries.
 // An error is about the whole call and is meant for Classify.
@@ -209,7 +220,7 @@ type Database interface {
 
 	// Acquire, Renew, Release and HandOver are the statements whose sequence differs between
 	// databases.
-	Acquire(ctx context.Context, s *conn.Session, strategy Strategy, req lease.AcquireRequest) (
+	Acquire(ctx context.Context, s *conn.Session, strategy adapter.Strategy, req lease.AcquireRequest) (
 		lease.Acquired, error)
 	Renew(ctx context.Context, s *conn.Session, reqs []lease.RenewRequest) ([]lease.Renewed, error)
 	Release(ctx context.Context, s *conn.Session, l lease.Lease) (lease.Released, error)

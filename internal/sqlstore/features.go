@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -149,7 +150,7 @@ type Listener interface {
 	// An error that is lease.ErrUnsupported or lease.ErrConfig says that another try is in
 	// vain. It also hears what Wake sends to process, unless that is zero; chosen is then
 	// process, and otherwise zero.
-	Listen(ctx context.Context, pool Pool, channel string, process lease.Owner,
+	Listen(ctx context.Context, pool adapter.Pool, channel string, process lease.Owner,
 		heard func(key string, chosen lease.Owner)) error
 	// Announce sends a message for each key, in one statement that commits at once.
 	Announce(ctx context.Context, s *conn.Session, channel string, keys []string) error

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -252,7 +253,7 @@ func (a *actor) one(ctx context.Context, s *conn.Session, c *sqlstore.Change) (s
 		}
 		return sqlstore.Applied{Outcome: sqlstore.Done}, err
 	}
-	got, err := a.Dialect.Acquire(ctx, s, sqlstore.Update, lease.AcquireRequest{Key: c.From.Key, Owner: c.To, Note: c.Note, TTL: c.TTL})
+	got, err := a.Dialect.Acquire(ctx, s, adapter.Update, lease.AcquireRequest{Key: c.From.Key, Owner: c.To, Note: c.Note, TTL: c.TTL})
 	if err == nil && got.Granted {
 		return sqlstore.Applied{Outcome: sqlstore.Done, Token: got.Token}, nil
 	}

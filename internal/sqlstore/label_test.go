@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -35,7 +36,7 @@ func last(postgres, mysql, sqlite string) map[string]string {
 
 func acquires(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, l lease.Lease) error {
 	r := lease.AcquireRequest{Key: l.Key, Owner: l.Owner, TTL: time.Minute}
-	a, err := d.Acquire(ctx, s, sqlstore.Update, r)
+	a, err := d.Acquire(ctx, s, adapter.Update, r)
 	if err == nil && !a.Granted {
 		err = fmt.Errorf("not granted: %+v", a)
 	}
@@ -44,7 +45,7 @@ func acquires(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, l lease
 
 func loses(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, l lease.Lease) error {
 	r := lease.AcquireRequest{Key: l.Key, Owner: lease.NewOwner(), TTL: time.Minute}
-	a, err := d.Acquire(ctx, s, sqlstore.Update, r)
+	a, err := d.Acquire(ctx, s, adapter.Update, r)
 	if err == nil && a.Granted {
 		err = fmt.Errorf("granted: %+v", a)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -20,7 +21,7 @@ var ErrStrayed = errors.New("the application has changed the database of this se
 // Unless the user has named one, the pool's DSN, user and database decide. What an application has
 // sent on a connection of the pool (SET search_path, USE) never does: another connection of the
 // same pool would otherwise lead to other tables, where the same keys are free.
-func (d *Dialect) Located(ctx context.Context, pool Pool) (*Dialect, error) {
+func (d *Dialect) Located(ctx context.Context, pool adapter.Pool) (*Dialect, error) {
 	if d.settings.Schema != "" {
 		return d, nil
 	}
@@ -32,7 +33,7 @@ func (d *Dialect) Located(ctx context.Context, pool Pool) (*Dialect, error) {
 }
 
 // find returns the schema in which a new connection of the pool finds a table.
-func (d *Dialect) find(ctx context.Context, pool Pool, table string) (string, error) {
+func (d *Dialect) find(ctx context.Context, pool adapter.Pool, table string) (string, error) {
 	schema, err := d.locate(ctx, pool, table)
 	astray := func() bool { return errors.Is(err, ErrStrayed) || errors.Is(err, driver.ErrBadConn) }
 	if astray() {
@@ -49,7 +50,7 @@ func (d *Dialect) find(ctx context.Context, pool Pool, table string) (string, er
 
 // strays is how many connections of the pool may say nothing before one does: all idle ones, and
 // some that are returned meanwhile.
-func strays(pool Pool) int {
+func strays(pool adapter.Pool) int {
 	const returned, unknown = 8, 64
 	if sized, ok := pool.(interface{ Stats() sql.DBStats }); ok {
 		return sized.Stats().OpenConnections + returned
@@ -59,7 +60,7 @@ func strays(pool Pool) int {
 
 // locate asks one connection, and discards it if it does not know. A server that does not
 // understand the question may be another product, which Server says better.
-func (d *Dialect) locate(ctx context.Context, pool Pool, table string) (schema string, err error) {
+func (d *Dialect) locate(ctx context.Context, pool adapter.Pool, table string) (schema string, err error) {
 	pinned, err := pool.Conn(ctx)
 	if err != nil {
 		return "", conn.NotSent{Err: err}

@@ -29,11 +29,8 @@ type Names struct {
 // Settings configure a dialect.
 type Settings struct {
 	Names
-	// Listen is the DSN of a connection to listen on, if that cannot be one of the pool's. See
-	// postgres.Listen.
+	// Listen and Pooled are adapter.Place's.
 	Listen string
-	// Pooled says that pinned connections share the server's sessions with other clients. See
-	// postgres.Pooled.
 	Pooled bool
 	// Unswept says that the user need not have the rights that only sweeping needs.
 	Unswept bool

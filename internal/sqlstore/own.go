@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -32,7 +33,7 @@ func (d *Dialect) Quote(name string) (string, error) {
 // OwnIn returns the quoted name of one of the user's own tables, for statements that rowlock sends
 // on connections of the pool. A name without a schema leads to the table that a new connection
 // finds, whatever an application has sent on this one since. See Located.
-func (d *Dialect) OwnIn(ctx context.Context, pool Pool, name string) (string, error) {
+func (d *Dialect) OwnIn(ctx context.Context, pool adapter.Pool, name string) (string, error) {
 	quoted, err := d.Quote(name)
 	if err != nil || strings.Contains(name, ".") {
 		return quoted, err
@@ -52,7 +53,7 @@ func (d *Dialect) OwnIn(ctx context.Context, pool Pool, name string) (string, er
 
 // ownFile returns "main" if the file of the DSN has the table. Otherwise it returns nothing,
 // because the table may be in a file that the application attaches to each connection.
-func ownFile(ctx context.Context, pool Pool, name string) (string, error) {
+func ownFile(ctx context.Context, pool adapter.Pool, name string) (string, error) {
 	pinned, err := pool.Conn(ctx)
 	if err != nil {
 		return "", conn.NotSent{Err: err}

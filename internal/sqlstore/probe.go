@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
@@ -91,7 +92,7 @@ func (d *Dialect) pinned(ctx context.Context, conn *sql.Conn) (drop func()) {
 
 // ProbeOther runs ProbePool on a connection besides the one that the caller has, if the pool has
 // room for it. It waits for it for a second at most.
-func ProbeOther(ctx context.Context, pool Pool, d *Dialect) error {
+func ProbeOther(ctx context.Context, pool adapter.Pool, d *Dialect) error {
 	sized, ok := pool.(interface{ Stats() sql.DBStats })
 	if !ok || d.ProbePool == nil {
 		return nil

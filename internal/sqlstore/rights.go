@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -119,7 +120,7 @@ func (d *Dialect) orLacking(ctx context.Context, conn *sql.Conn, err error) erro
 // ExplainPrivilege returns err, unless it is about a privilege: a statement that was refused tells
 // of one right alone. Then it returns Lacking, or err with all that is needed if nothing is found
 // missing.
-func ExplainPrivilege(ctx context.Context, pool Pool, d *Dialect, err error) error {
+func ExplainPrivilege(ctx context.Context, pool adapter.Pool, d *Dialect, err error) error {
 	if !errors.Is(err, lease.ErrPrivilege) {
 		return err
 	}

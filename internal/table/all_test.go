@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -24,7 +24,7 @@ func requests(keys ...string) []lease.AcquireRequest {
 func eachAble(t *testing.T, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		if !able(t, r.clean) {
 			t.Skip("the dialect does not acquire several keys at once")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -15,7 +16,7 @@ const asideIdle = 10 * time.Second
 // aside is a session beside the pinned connections, for what may wait where no lock may. The first
 // use opens it.
 type aside struct {
-	pool  sqlstore.Pool
+	pool  adapter.Pool
 	setup func(context.Context, *conn.Session) error
 
 	turn    chan struct{} // of one entry: the holder of the turn may use what follows
@@ -27,7 +28,7 @@ type aside struct {
 	mute time.Duration // how long nothing is sent after a failure
 }
 
-func (a *aside) open(pool sqlstore.Pool, setup func(context.Context, *conn.Session) error) {
+func (a *aside) open(pool adapter.Pool, setup func(context.Context, *conn.Session) error) {
 	a.pool, a.setup, a.turn = pool, setup, make(chan struct{}, 1)
 }
 
@@ -118,7 +119,7 @@ type desk struct {
 	needs int // how many connections the pool must have, if it has fewer
 }
 
-func (k *desk) open(db sqlstore.Pool, d *sqlstore.Dialect, o Options) {
+func (k *desk) open(db adapter.Pool, d *sqlstore.Dialect, o Options) {
 	k.needs = o.TraceNeeds
 	k.aside.open(db, d.SetupTrace)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
@@ -16,7 +17,7 @@ func (e *engine) applyTogether(ctx context.Context, session *conn.Session, ops [
 	session.Process, session.Channel = e.process.alone(), e.channel
 	type step = func(context.Context, *conn.Session, []*op) ([]*op, error)
 	steps := []step{e.apply, e.create}
-	if e.strategy == sqlstore.Insert {
+	if e.strategy == adapter.Insert {
 		slices.Reverse(steps)
 	}
 	if e.pipes(session, len(ops)) {
@@ -59,7 +60,7 @@ func (e *engine) create(ctx context.Context, session *conn.Session, ops []*op) (
 	var absent []*op
 	for _, op := range ops {
 		if op.Kind == conn.Acquire &&
-			(e.strategy == sqlstore.Insert || op.Body.outcome == sqlstore.Absent) {
+			(e.strategy == adapter.Insert || op.Body.outcome == sqlstore.Absent) {
 			absent = append(absent, op)
 		} else {
 			left = append(left, op)

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/servertest"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -142,7 +142,7 @@ func (c *crowd) mixed(t *testing.T, series string) (free []string) {
 
 func eachStrategy(t *testing.T, f func(t *testing.T, r *rig)) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+		for _, strategy := range []adapter.Strategy{adapter.Update, adapter.Insert} {
 			t.Run(strategy.String(), func(t *testing.T) { f(t, newRig(t, e, strategy, 1)) })
 			e.Exec(t, `DELETE FROM {rowlock}`)
 		}
@@ -205,7 +205,7 @@ func TestABatchThatFailsIsResolvedOneByOne(t *testing.T) {
 // One caller leaves before the batch is sent, one while it runs: the others do not notice.
 func TestALeaverHarmsNobodyInHisBatch(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		tokens := r.keys(t, "early", "late")
 		c := r.gather(t)
 		early, leaveEarly := context.WithCancel(t.Context())
@@ -279,7 +279,7 @@ func TestALockedRowKeepsNobodyElseInTheBatchWaiting(t *testing.T) {
 		if e.Name == "sqlite" {
 			t.Skip("a fence locks the whole file")
 		}
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		round := 0
 		// A pinned connection waits a second for a row.
 		servertest.AtOnce(t, 900*time.Millisecond, "the wait of the others", func() time.Duration {

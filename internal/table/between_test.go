@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -65,9 +65,9 @@ func ends(call string) bool {
 
 func TestNoWriteTrustsWhatWasReadBeforeIt(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+		for _, strategy := range []adapter.Strategy{adapter.Update, adapter.Insert} {
 			list := slices.Concat(acquisitions, batches)
-			if strategy == sqlstore.Update {
+			if strategy == adapter.Update {
 				list = slices.Concat(list, others, queueing, held, []deed{together, anyOf, departure})
 			}
 			r := newRig(t, e, strategy, 1)

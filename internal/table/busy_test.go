@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -28,7 +28,7 @@ func TestACommitThatIsRefusedLeavesNoTransactionOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.DB = pool
-	r := newRig(t, e, sqlstore.Update, 1)
+	r := newRig(t, e, adapter.Update, 1)
 	release(t, r.clean, hold(t, r.clean, "dead"))
 	e.Exec(t, `UPDATE {rowlock} SET expires_at = {now} - {second}`)
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -55,7 +55,7 @@ func calls(r *rig, l lease.Lease) map[string]func(ctx context.Context) error {
 // sent and after. A call that says nothing of an unknown outcome has changed nothing.
 func TestACancelledCallReturnsAtOnceAndSaysWhatItKnows(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		l := hold(t, r.clean, "held")
 		holds := map[string]func(*faultdb.Gate) faultdb.Fault{"before it is sent": faultdb.Block, "before its reply": faultdb.BlockAfter}
 		for name, call := range calls(r, l) {
@@ -122,7 +122,7 @@ func (r *rig) leave(t *testing.T, n int64, block func(*faultdb.Gate) faultdb.Fau
 func TestNothingIsWrittenToWhatACancelledCallReturned(t *testing.T) {
 	const leave, arrive = 10 * time.Millisecond, 40 * time.Millisecond
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		l := hold(t, r.clean, "held")
 		for name, call := range calls(r, l) {
 			for n := int64(1); n < 9; n++ {
@@ -148,7 +148,7 @@ func TestNothingIsWrittenToWhatACancelledCallReturned(t *testing.T) {
 // What has not been sent when its caller leaves never is, and the caller knows.
 func TestACallThatLeavesTheQueueIsNotSent(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		gate := faultdb.NewGate()
 		defer gate.Release()
 		r.faults.Set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.Block(gate))))
@@ -174,7 +174,7 @@ func TestACallThatLeavesTheQueueIsNotSent(t *testing.T) {
 // The way to resolve an unknown outcome is to ask again under the same owner.
 func TestAnAcquireRepeatedAfterItWasCancelledIsOneGrant(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		last := hold(t, r.clean, "key")
 		release(t, r.clean, last)
 		gate := faultdb.NewGate()
@@ -197,7 +197,7 @@ func TestAnAcquireRepeatedAfterItWasCancelledIsOneGrant(t *testing.T) {
 
 func TestCloseWaitsForWhatIsRunningAndThenRefuses(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		gate := faultdb.NewGate()
 		defer gate.Release()
 		r.faults.Set(faultdb.OnFunc(faultdb.Op.Executes, faultdb.Nth(1, faultdb.Block(gate))))

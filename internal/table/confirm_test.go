@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -142,7 +142,7 @@ func TestAnAnswerOfTheStatementItselfIsNotConfirmed(t *testing.T) {
 
 func eachInference(t *testing.T, f func(t *testing.T, c *cell, call deedOn)) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+		for _, strategy := range []adapter.Strategy{adapter.Update, adapter.Insert} {
 			r := newRig(t, e, strategy, 1)
 			for _, in := range inferences {
 				if in.name == "acquire all" && !able(t, r.clean) {
@@ -162,7 +162,7 @@ func eachInference(t *testing.T, f func(t *testing.T, c *cell, call deedOn)) {
 // sent. What a renewal has made longer stays so.
 func TestAConfirmedLeaseIsExtendedAndNeverShortened(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		l := hold(t, r.clean, "key")
 		again := func(least time.Duration) {
 			t.Helper()
@@ -191,7 +191,7 @@ func TestAConfirmedLeaseIsExtendedAndNeverShortened(t *testing.T) {
 // request is then a grant of its own, or none.
 func TestAnExpiredLeaseIsNotConfirmed(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		l := hold(t, r.clean, "key")
 		came := false
 		r.faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {

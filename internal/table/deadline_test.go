@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -33,7 +33,7 @@ func behindHole(t *testing.T, name string, timeout time.Duration) (*rig, *testdb
 		pool = through.Pool(t)
 	}
 	r := &rig{Env: e, clean: clean, pool: pool}
-	r.store = r.open(t, pool, table.Options{Strategy: sqlstore.Update, Connections: 1, Timeout: timeout})
+	r.store = r.open(t, pool, table.Options{Strategy: adapter.Update, Connections: 1, Timeout: timeout})
 	return r, h
 }
 

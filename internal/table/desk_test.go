@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -38,7 +38,7 @@ var traceCalls = map[string]func(ctx context.Context, s *table.Store) error{
 func TestALockPassesATraceThatHangs(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for name, call := range traceCalls {
-			r := newRig(t, e, sqlstore.Update, 1)
+			r := newRig(t, e, adapter.Update, 1)
 			gate := faultdb.NewGate()
 			r.faults.Set(faultdb.OnFunc(onTrace, faultdb.Always(faultdb.Block(gate))))
 			ctx, cancel := context.WithCancel(t.Context())
@@ -64,7 +64,7 @@ func TestALockPassesATraceThatHangs(t *testing.T) {
 
 func TestAReadingOfTheTraceThatTakesTooLongNamesTheCure(t *testing.T) {
 	e := testdb.Kinds[0].Open(t)
-	r := newRig(t, e, sqlstore.Update, 1)
+	r := newRig(t, e, adapter.Update, 1)
 	gate := faultdb.NewGate()
 	defer gate.Release()
 	r.faults.Set(faultdb.OnFunc(onTrace, faultdb.Always(faultdb.Block(gate))))
@@ -83,7 +83,7 @@ func TestATraceWhoseTableIsLockedWaitsASecond(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			e := on(t, kind)
-			r := newRig(t, e, sqlstore.Update, 1)
+			r := newRig(t, e, adapter.Update, 1)
 			other, err := e.DB.Conn(t.Context())
 			wantIs(t, err, nil)
 			defer other.Close()
@@ -103,7 +103,7 @@ func TestATraceWhoseTableIsLockedWaitsASecond(t *testing.T) {
 
 func TestAPoolWithoutRoomForTheTraceIsNamed(t *testing.T) {
 	e := testdb.Kinds[0].Open(t)
-	r := newRig(t, e, sqlstore.Update, 1)
+	r := newRig(t, e, adapter.Update, 1)
 	s := r.open(t, e.DB, table.Options{Connections: 1, Timeout: 5 * time.Second, TraceNeeds: 3})
 	for name, call := range traceCalls {
 		err := call(t.Context(), s)

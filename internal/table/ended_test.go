@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rowlockdb/rowlock/dialect/postgres"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -23,7 +23,7 @@ func TestATransactionThatTheServerEndedIsNotForeign(t *testing.T) {
 		if e.Dialect.Name() == "sqlite" {
 			return // no server ends its sessions
 		}
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		l := hold(t, r.clean, "k")
 		for name, f := range map[string]func(context.Context, lease.Runner, lease.Lease) error{"fence": r.clean.Fence, "unlock": r.clean.ReleaseTx} {
 			tx, err := r.DB.BeginTx(t.Context(), nil)
@@ -75,7 +75,7 @@ func TestATransactionOfPgxThatIsOverIsNotForeign(t *testing.T) {
 		if e.Dialect.Name() != "postgres" {
 			return
 		}
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		lock := inTx{r.clean, hold(t, r.clean, "k")}
 		for name, spoil := range map[string]func(*pgx.Conn, pgx.Tx) error{
 			"rolled back": func(_ *pgx.Conn, tx pgx.Tx) error { return tx.Rollback(t.Context()) },

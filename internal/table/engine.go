@@ -17,7 +17,7 @@ import (
 // engine runs operations on pinned connections until their outcome is known, or cannot be known.
 type engine struct {
 	d           *sqlstore.Dialect
-	strategy    sqlstore.Strategy
+	strategy    adapter.Strategy
 	connections *conn.Set[call]
 	limit       time.Duration // of a call that has no other
 	eras        *era.Eras

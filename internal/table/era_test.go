@@ -47,7 +47,7 @@ var eraWays = []struct {
 // granted afterwards, its token is above every one from before.
 func TestTokensGrowThoughTheServerHasForgottenGrants(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+		for _, strategy := range []adapter.Strategy{adapter.Update, adapter.Insert} {
 			r := newRig(t, e, strategy, 2)
 			for _, way := range eraWays {
 				t.Run(fmt.Sprintf("%v/%s", strategy, way.name), func(t *testing.T) {
@@ -94,7 +94,7 @@ func (r *rig) left(t *testing.T, state, name string, n int) (had []lease.Lease) 
 
 // afterFailover opens the table as a replica has it that was promoted, and checks that an era has
 // begun that is of the clock.
-func (r *rig) afterFailover(t *testing.T, strategy sqlstore.Strategy) *table.Store {
+func (r *rig) afterFailover(t *testing.T, strategy adapter.Strategy) *table.Store {
 	t.Helper()
 	r.ForgetEras(t)
 	before := era.Start(time.Now().Add(-time.Hour))
@@ -158,7 +158,7 @@ func passThem(ctx context.Context, s *table.Store, had []lease.Lease) ([]lease.A
 // A semaphore's slots are granted by statements of their own.
 func TestTokensOfSlotsGrowThoughTheServerHasForgottenGrants(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		l := lease.Limit{Name: "pool", Slots: 4}
 		if _, err := r.clean.MakeLimit(t.Context(), l); err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestTokensOfSlotsGrowThoughTheServerHasForgottenGrants(t *testing.T) {
 			if _, err := r.clean.AcquireWithin(t.Context(), l, reqs, len(reqs)); err != nil {
 				t.Fatal(err)
 			}
-			s := r.afterFailover(t, sqlstore.Update)
+			s := r.afterFailover(t, adapter.Update)
 			var items []lease.SlotHandOver
 			for _, q := range reqs {
 				row := r.row(t, q.Key)
@@ -180,7 +180,7 @@ func TestTokensOfSlotsGrowThoughTheServerHasForgottenGrants(t *testing.T) {
 			for i := range items {
 				release(t, s, lease.Lease{Key: items[i].To.Key, Owner: items[i].To.Owner, Token: passed[i].Token})
 			}
-			s = r.afterFailover(t, sqlstore.Update)
+			s = r.afterFailover(t, adapter.Update)
 			got, err := s.AcquireWithin(t.Context(), l, slotsOf(l, slots...), len(slots))
 			wantAbove(t, s.Era(), got, err, len(slots))
 		}
@@ -202,10 +202,10 @@ func wantAbove(t *testing.T, began lease.Token, got []lease.Acquired, err error,
 // A holder from before a failover keeps its lock if its row is still there.
 func TestAHolderKeepsItsLeaseThroughAFailoverThatHasItsRow(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		kept, lost := hold(t, r.clean, "kept"), hold(t, r.clean, "lost")
 		e.Exec(t, `UPDATE {rowlock} SET owner = NULL WHERE {key} = ?`, []byte("lost"))
-		s := r.afterFailover(t, sqlstore.Update)
+		s := r.afterFailover(t, adapter.Update)
 		answers, err := s.Renew(t.Context(), []lease.RenewRequest{{Lease: kept, TTL: ttl}, {Lease: lost, TTL: ttl}})
 		if err != nil || answers[0].Outcome != lease.Extended || answers[1].Outcome != lease.Lost {
 			t.Errorf("renewed %+v, %v", answers, err)
@@ -219,7 +219,7 @@ func TestAHolderKeepsItsLeaseThroughAFailoverThatHasItsRow(t *testing.T) {
 // All clients that meet a new history at the same moment are in one era, which begins once.
 func TestOneEraBeginsHoweverManyMeetTheHistory(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		release(t, r.clean, hold(t, r.clean, "k"))
 		e.ForgetEras(t)
 		const clients = 8
@@ -249,7 +249,7 @@ func TestOneEraBeginsHoweverManyMeetTheHistory(t *testing.T) {
 // elsewhere. A client that was there begins another.
 func TestAHistoryThatGoesBackBeginsAnEra(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		e.ForgetEras(t)
 		r.recycle(t, "")
 		there := r.store.Era()
@@ -347,7 +347,7 @@ func TestTheClientHearsOfTheEraThatItHasBegun(t *testing.T) {
 		o := table.Options{
 			Connections: cmp.Or(e.Dialect.Connections(), 2), Timeout: 5 * time.Second, Began: func(start lease.Token) { heard = append(heard, start) },
 		}
-		newRig(t, e, sqlstore.Update, 1).open(t, e.DB, o)
+		newRig(t, e, adapter.Update, 1).open(t, e.DB, o)
 		if len(heard) != 0 {
 			t.Errorf("heard of %d, which an earlier client has begun", heard)
 		}
@@ -374,7 +374,7 @@ func TestTablesWithoutAHistoryBeginWithTokenOneOnlyIfTheyAreNew(t *testing.T) {
 		if began := open(); began != 0 {
 			t.Errorf("new tables: %d", began)
 		}
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		l := hold(t, r.clean, "k")
 		release(t, r.clean, l)
 		unheard()
@@ -414,7 +414,7 @@ func TestAServerThatIsPrimaryAgainBeginsAnEra(t *testing.T) {
 		if e.Name == "sqlite" {
 			t.Skip("a file has several histories at once, one for each process")
 		}
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		there := lease.EpochStart(40)
 		e.Exec(t, `INSERT INTO {rowlock_meta} (name, start, since) VALUES ('era/the other server', ?, {now})`, there)
 		s := r.open(t, e.DB, table.Options{Connections: 1, Timeout: 5 * time.Second})
@@ -475,7 +475,7 @@ func (d aheadOfUs) Text(section string) string {
 // nothing ends its connection where a server is demoted without a restart.
 func TestAPinnedConnectionThatSleptThroughAnEraConnectsAnew(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 3)
+		r := newRig(t, e, adapter.Update, 3)
 		e.ForgetEras(t)
 		r.recycle(t, "") // one pinned connection learns
 		began := r.store.Era()
@@ -496,7 +496,7 @@ func TestNothingIsGrantedInAnEraThatIsHeldBack(t *testing.T) {
 	for _, k := range append([]testdb.Kind{testdb.PgBouncer}, testdb.Kinds...) {
 		t.Run(k.Name, func(t *testing.T) {
 			e := k.Open(t)
-			r := newRig(t, e, sqlstore.Update, 2)
+			r := newRig(t, e, adapter.Update, 2)
 			release(t, r.store, hold(t, r.store, "k"))
 			admit, free := r.store.HoldEras()
 			_, otherFree := r.store.HoldEras()

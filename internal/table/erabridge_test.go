@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/memcluster"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
@@ -17,7 +17,7 @@ import (
 // that out before the table grants the key, which another client has in the cluster.
 func TestAForgottenMoveIsFoundBeforeAnythingIsGrantedInANewEra(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		cfg := paxosbridge.Config{Every: -1, Refresh: time.Hour, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 		cluster := memcluster.New()
 		first, err := paxosbridge.New(t.Context(), r.clean, cluster, &cfg)
@@ -55,8 +55,8 @@ func TestAForgottenMoveIsFoundBeforeAnythingIsGrantedInANewEra(t *testing.T) {
 // after a failover is above it.
 func TestAKeyDoesNotMoveAgainBeforeItsEpochIsOver(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
-		s := r.afterFailover(t, sqlstore.Update)
+		r := newRig(t, e, adapter.Update, 1)
+		s := r.afterFailover(t, adapter.Update)
 		l := hold(t, s, "k")
 		_, ok, err := s.Depart(t.Context(), l, 1)
 		if ok {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -19,7 +19,7 @@ func eachExpecting(t *testing.T, f func(t *testing.T, r *rig, keys []string)) {
 		if e.Name != "mysql" && e.Name != "mariadb" {
 			t.Skip("a batch reads its rows for nothing")
 		}
-		r, keys := newRig(t, e, sqlstore.Update, 1), numbered("recurring", 6)
+		r, keys := newRig(t, e, adapter.Update, 1), numbered("recurring", 6)
 		for _, key := range keys {
 			release(t, r.store, hold(t, r.store, key))
 		}

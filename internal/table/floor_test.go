@@ -3,7 +3,7 @@ package table_test
 import (
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -12,7 +12,7 @@ import (
 // makes the row: it would have a token that no fence takes.
 func TestNoRowIsMadeAboveAFloorThatHasRunOut(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+		for _, strategy := range []adapter.Strategy{adapter.Update, adapter.Insert} {
 			r := newRig(t, e, strategy, 2)
 			able := able(t, r.store)
 			e.Exec(t, `DELETE FROM {rowlock}`)
@@ -41,7 +41,7 @@ func TestNoRowIsMadeAboveAFloorThatHasRunOut(t *testing.T) {
 // The floor of a row whose tokens have run out would be the end of every other key of its bucket.
 func TestARowWhoseTokensHaveRunOutIsNotReaped(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		release(t, r.store, hold(t, r.store, "k"))
 		before := r.floor(t, "k") // the key that an opening rehearses with may be of this bucket
 		e.SetToken(t, "k", lease.MaxToken-1)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -23,7 +23,7 @@ func (r *rig) forceRelease(t *testing.T, key string) lease.Forced {
 // The last token ends a key: no row may have one above it.
 func TestAForcedReleaseRaisesNoTokenBeyondTheLast(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		hold(t, r.store, "k")
 		e.SetToken(t, "k", lease.MaxToken-1)
 		f := r.forceRelease(t, "k")
@@ -36,7 +36,7 @@ func TestAForcedReleaseRaisesNoTokenBeyondTheLast(t *testing.T) {
 // A forced release of a shared key ends its members. The intent of a caller that waits stays.
 func TestAForcedReleaseLeavesIntents(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		_, err := r.store.Downgrade(t.Context(), []lease.RenewRequest{{Lease: hold(t, r.store, "k"), TTL: ttl}})
 		wantIs(t, err, nil)
 		wantIs(t, r.store.Intend(t.Context(), lease.NewOwner(), []string{"k"}, time.Minute), nil)
@@ -53,7 +53,7 @@ func TestAForcedReleaseLeavesIntents(t *testing.T) {
 // A clock that counts milliseconds has several in one, and a page may end between them.
 func TestPagesOfForcedReleasesOfOneTime(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		want := make([]lease.Token, 7)
 		for i := range want {
 			hold(t, r.store, "k")
@@ -89,7 +89,7 @@ func TestAForcedReleaseRecordsTheSessionsUser(t *testing.T) {
 				t.Fatalf("the user is %q: %v", want, err)
 			}
 		}
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		for _, by := range []string{"ada", "ada\troot@localhost", strings.Repeat("ä", lease.MaxIdentity/2)} {
 			hold(t, r.store, "k")
 			f, err := r.store.ForceRelease(t.Context(), lease.ForceRequest{Key: "k", By: by, Reason: "test", ID: lease.NewOwner()})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -38,11 +39,11 @@ var grantStates = []grantState{
 
 // grantWays are the ways to be granted "k" by one call of the dialect.
 var grantWays = map[string]func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, absent bool) (lease.Token, error){
-	"update": acquireBy(sqlstore.Update), "insert": acquireBy(sqlstore.Insert),
+	"update": acquireBy(adapter.Update), "insert": acquireBy(adapter.Insert),
 	"apply": applyBy(false), "apply all": applyBy(true),
 	"apply any": func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, absent bool) (lease.Token, error) {
 		if absent {
-			return acquireBy(sqlstore.Update)(ctx, d, s, absent)
+			return acquireBy(adapter.Update)(ctx, d, s, absent)
 		}
 		return tokenIn(d.ApplyAny(ctx, s, []sqlstore.Change{toNext("k")}, 1, nil))
 	},
@@ -52,7 +53,7 @@ func toNext(key string) sqlstore.Change {
 	return sqlstore.Change{From: lease.Lease{Key: key}, To: next, Note: "n", TTL: time.Hour}
 }
 
-func acquireBy(strategy sqlstore.Strategy) func(context.Context, *sqlstore.Dialect, *conn.Session, bool) (lease.Token, error) {
+func acquireBy(strategy adapter.Strategy) func(context.Context, *sqlstore.Dialect, *conn.Session, bool) (lease.Token, error) {
 	return func(ctx context.Context, d *sqlstore.Dialect, s *conn.Session, _ bool) (lease.Token, error) {
 		a, err := d.Acquire(ctx, s, strategy, lease.AcquireRequest{Key: "k", Owner: next, TTL: time.Hour, Note: "n"})
 		if !a.Granted {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -23,7 +24,7 @@ type waits struct {
 
 // hints is what Listen needs: where to listen and how often. Close ends it.
 type hints struct {
-	pool  sqlstore.Pool // nil if the pool can spare no connection
+	pool  adapter.Pool // nil if the pool can spare no connection
 	every time.Duration
 	bell  aside
 	// sources are the connections or watches that hear of the others' releases.
@@ -39,7 +40,7 @@ type hints struct {
 	awaited   map[waits]time.Time // until when a process may be woken for a key
 }
 
-func (h *hints) open(db sqlstore.Pool, d *sqlstore.Dialect, o Options) {
+func (h *hints) open(db adapter.Pool, d *sqlstore.Dialect, o Options) {
 	if o.Hints {
 		h.pool = db
 	}

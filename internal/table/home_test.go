@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -13,7 +13,7 @@ import (
 // any client.
 func TestAKeyIsNotRecalledToAHomeThatNobodyHas(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		for _, placement := range []int{lease.PlacementTransaction, -5, math.MinInt, math.MaxInt16 + 1} {
 			ok, err := r.clean.Recall(t.Context(), "k", placement, 3)
 			if wantIs(t, err, lease.ErrConfig); ok {

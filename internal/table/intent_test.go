@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -13,7 +13,7 @@ import (
 // members are let in again.
 func TestAnIntentThatHasExpiredRefusesNoMember(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		keys := []string{"a", "b", "c"}
 		for _, key := range keys {
 			made, err := r.store.Downgrade(t.Context(), []lease.RenewRequest{{Lease: hold(t, r.store, key), TTL: ttl}})

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -12,7 +12,7 @@ import (
 // As many as there are is what the largest number asks for.
 func TestTheLargestLimitsAreLimits(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		release(t, r.clean, hold(t, r.clean, "k"))
 		for _, f := range []lease.Filter{{Limit: math.MaxInt}, {Limit: math.MaxInt, Keys: []string{"k"}}} {
 			if rows, err := r.clean.Inspect(t.Context(), f); err != nil || len(rows) != 1 {
@@ -29,7 +29,7 @@ func TestTheLargestLimitsAreLimits(t *testing.T) {
 // another table.
 func TestALimitThatIsMadeAnewCountsTheSlotsAboveIt(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		five, three := lease.Limit{Name: "s", Slots: 5}, lease.Limit{Name: "s", Slots: 3}
 		takes := func(l lease.Limit, n int, slots ...int) (granted []lease.Lease) {
 			t.Helper()

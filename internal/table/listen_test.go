@@ -11,6 +11,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
@@ -247,7 +248,7 @@ func TestWhereNothingCanBeHeardListenSaysSo(t *testing.T) {
 
 // A pool may wrap its driver. What is sent on the driver's own connection is then past the wrapper.
 func TestADriverThatIsWrappedIsListenedOn(t *testing.T) {
-	r := newRig(t, on(t, "postgres"), sqlstore.Update, 2)
+	r := newRig(t, on(t, "postgres"), adapter.Update, 2)
 	s := r.open(t, r.pool, table.Options{Connections: 2, Timeout: 5 * time.Second, Hints: true})
 	ear := listen(t, s)
 	announce(t, r.clean, "key")
@@ -256,7 +257,7 @@ func TestADriverThatIsWrappedIsListenedOn(t *testing.T) {
 
 // What cannot be sent is given up: it was a hint.
 func TestAnAnnouncementIsTriedOnce(t *testing.T) {
-	r := newRig(t, on(t, "postgres"), sqlstore.Update, 2)
+	r := newRig(t, on(t, "postgres"), adapter.Update, 2)
 	announce(t, r.store, "key") // prepared
 	announces := func(op faultdb.Op) bool { return op.Executes() && strings.Contains(op.Query, "pg_notify") }
 	r.log.Reset()

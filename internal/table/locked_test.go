@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -14,7 +14,7 @@ import (
 // repetition is not granted, and does not say that none will be: the copy's commit grants the key.
 func TestARepetitionBesideItsFirstCopyIsUnsure(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+		for _, strategy := range []adapter.Strategy{adapter.Update, adapter.Insert} {
 			r := newRig(t, e, strategy, 2)
 			for name, ask := range map[string]func(lease.AcquireRequest) (lease.Acquired, error){
 				"acquire": func(q lease.AcquireRequest) (lease.Acquired, error) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -38,7 +39,7 @@ func TestEachCallPassesOverARowThatIsLocked(t *testing.T) {
 				return token > 0, err
 			}
 		}
-		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+		for _, strategy := range []adapter.Strategy{adapter.Update, adapter.Insert} {
 			ways[strategy.String()] = func(ctx context.Context, s *conn.Session) (bool, error) {
 				a, err := e.Dialect.Acquire(ctx, s, strategy, k)
 				return a.Granted, err

@@ -3,8 +3,8 @@ package table_test
 import (
 	"testing"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -14,7 +14,7 @@ import (
 // its Unlock can say ErrLost.
 func TestAHandOverWithoutAnAnswerHidesNoLossThatIsKnown(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		for _, c := range []struct {
 			name  string
 			known bool

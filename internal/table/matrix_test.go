@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/race"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -111,9 +111,9 @@ func TestAReplyLostAfterExecutionEndsInAtMostOneGrantAndNoGhost(t *testing.T) {
 const stall = 4 * time.Second
 
 func runDeeds(t *testing.T, e *testdb.Env, cells *atomic.Int64, every int) {
-	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+	for _, strategy := range []adapter.Strategy{adapter.Update, adapter.Insert} {
 		list := acquisitions
-		if strategy == sqlstore.Update {
+		if strategy == adapter.Update {
 			list = slices.Concat(list, others, queueing, []deed{together, anyOf, departure, homecoming})
 		}
 		for _, d := range list {

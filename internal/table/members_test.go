@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -79,7 +79,7 @@ var memberCalls = map[string]func(ctx context.Context, r *rig, l ...lease.Lease)
 // member, or none, changes no row of this one.
 func TestACallTouchesNoMemberButItsOwn(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		for name, call := range memberCalls {
 			a, _ := r.share(t, name+"/a")
 			b, _ := r.share(t, name+"/b")
@@ -122,7 +122,7 @@ func (r *rig) wantMembers(t *testing.T, after string, before map[string]string, 
 // reader group alive.
 func TestAnAbandonedGroupEndsThoughACallerIntends(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		r.share(t, "k")
 		e.Exec(t, `UPDATE {rowlock_member} SET expires_at = {now} - {second}`)
 		wantIs(t, r.store.Intend(t.Context(), lease.NewOwner(), []string{"k"}, time.Minute), nil)
@@ -134,7 +134,7 @@ func TestAnAbandonedGroupEndsThoughACallerIntends(t *testing.T) {
 // own.
 func TestAnIntentIsTakenBackAlone(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		first, second := r.share(t, "k")
 		mine, other := lease.NewOwner(), lease.NewOwner()
 		for _, waiter := range []lease.Owner{mine, other, first.Owner} {
@@ -159,7 +159,7 @@ func TestAnIntentIsTakenBackAlone(t *testing.T) {
 // that no member can name.
 func TestADowngradeByAnotherTokenIsLost(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		l := hold(t, r.store, "k")
 		other := l
 		other.Token++

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -12,7 +12,7 @@ import (
 const away = 3 // a placement
 
 func eachMover(t *testing.T, f func(t *testing.T, r *rig)) {
-	testdb.Each(t, func(t *testing.T, e *testdb.Env) { f(t, newRig(t, e, sqlstore.Update, 2)) })
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) { f(t, newRig(t, e, adapter.Update, 2)) })
 }
 
 // depart gives away a key that l holds.
@@ -40,7 +40,7 @@ func TestAKeyThatHasMovedIsRefused(t *testing.T) {
 			t.Errorf("epoch %d", epoch)
 		}
 		r.wantRow(t, "k", away, 1<<lease.EpochShift)
-		for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
+		for _, strategy := range []adapter.Strategy{adapter.Update, adapter.Insert} {
 			s := newRig(t, r.Env, strategy, 2).store
 			_, err := ask(t.Context(), s, request("k"))
 			wantIs(t, err, lease.ErrMoved)

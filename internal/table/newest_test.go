@@ -6,7 +6,6 @@ import (
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -16,7 +15,7 @@ import (
 // Other reads go on.
 func TestAnAuditReadsNoServerOfAnEarlierEra(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		if e.Dialect.Connections() == 1 {
 			return // the only pinned connection has learned it
 		}

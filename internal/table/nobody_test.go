@@ -3,7 +3,7 @@ package table_test
 import (
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -12,7 +12,7 @@ import (
 // together with others.
 func TestNobodyGivesNothingBackAndNothingAway(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		expired := hold(t, r.clean, "expired")
 		r.Expire(t, "expired")
 		release(t, r.clean, hold(t, r.clean, "free"))

@@ -20,7 +20,7 @@ import (
 // Open connects the pinned connections, probes the server and the tables, and runs every kind of
 // statement once on a key of its own, so that it finds a missing privilege, a trigger or a row
 // policy before the first renewal does.
-func Open(ctx context.Context, db conn.DB, d *sqlstore.Dialect, o Options) (
+func Open(ctx context.Context, db adapter.Pool, d *sqlstore.Dialect, o Options) (
 	*Store, sqlstore.Facts, error,
 ) {
 	e := &engine{d: d, strategy: o.Strategy, limit: cmp.Or(o.Limit, usualLimit)}
@@ -66,7 +66,7 @@ func Open(ctx context.Context, db conn.DB, d *sqlstore.Dialect, o Options) (
 }
 
 // examine looks at the server and the tables.
-func (s *Store) examine(ctx context.Context, db conn.DB, conn *sql.Conn, o Options) (
+func (s *Store) examine(ctx context.Context, db adapter.Pool, conn *sql.Conn, o Options) (
 	facts sqlstore.Facts, err error,
 ) {
 	facts, err = s.d.Probe(ctx, conn)
@@ -92,7 +92,7 @@ func (s *Store) refusal(err error) error {
 	return s.explain("probe", "", conn.NotSent{Err: err}) // the probe only reads
 }
 
-func (s *Store) start(ctx context.Context, db conn.DB, o Options) (err error) {
+func (s *Store) start(ctx context.Context, db adapter.Pool, o Options) (err error) {
 	s.relax = o.Relax
 	defer func() {
 		if err != nil {

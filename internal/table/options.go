@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -17,7 +17,7 @@ type Options struct {
 	// Idle is for how long one of them stays open that runs nothing; 0 means a minute.
 	Idle time.Duration
 	// Strategy is what an acquire tries first.
-	Strategy sqlstore.Strategy
+	Strategy adapter.Strategy
 	// Timeout bounds one statement.
 	Timeout time.Duration
 	// Evicts has Open check whether this user may do what Evict does, and warn if not.

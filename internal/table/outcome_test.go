@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -16,7 +16,7 @@ import (
 // driver.ErrBadConn says that nothing was sent, and some drivers say it of what was executed.
 func TestErrBadConnIsAnUnknownOutcome(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		r.faults.Set(faultdb.OnFunc(func(op faultdb.Op) bool { return op.Prepared }, faultdb.Always(faultdb.LoseReply().Reporting(driver.ErrBadConn))))
 		req := lease.AcquireRequest{Key: "key", Owner: lease.NewOwner(), TTL: ttl}
 		_, err := ask(t.Context(), r.store, req)
@@ -30,7 +30,7 @@ func TestErrBadConnIsAnUnknownOutcome(t *testing.T) {
 // What was never sent is sent over another connection, at once, and leaves no doubt.
 func TestWhatWasNotSentIsSentOverAnotherConnection(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		for _, kind := range []faultdb.Kind{faultdb.Prepare, faultdb.Connect} {
 			r.recycle(t, "inspect")
 			inj := faultdb.OnKind(faultdb.Nth(1, faultdb.FailBeforeSend().Reporting(driver.ErrBadConn)), faultdb.Prepare)
@@ -56,7 +56,7 @@ func TestWhatWasNotSentIsSentOverAnotherConnection(t *testing.T) {
 // another.
 func TestAStatementThatHangsIsGivenUp(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		s := r.open(t, r.pool, table.Options{Connections: 1, Timeout: 300 * time.Millisecond})
 		silent := faultdb.NewGate()
 		defer silent.Release()
@@ -75,7 +75,7 @@ func TestAStatementThatHangsIsGivenUp(t *testing.T) {
 // What a caller who has lost may ask of the server, and what a renewal and a release cost it.
 func TestStatementsOfACall(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		l, another := hold(t, r.clean, "key"), hold(t, r.clean, "another")
 		renew := func() {
 			if _, err := r.store.Renew(t.Context(), []lease.RenewRequest{{Lease: l, TTL: ttl}, {Lease: another, TTL: ttl}}); err != nil {
@@ -120,7 +120,7 @@ func TestStatementsOfACall(t *testing.T) {
 // its caller has left, and make it again.
 func TestAnEarlierTryWithoutAnswerIsTold(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		r.share(t, "shared")
 		for what, call := range map[string]func() (unknown bool, err error){
 			"queue-join": func() (bool, error) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -23,7 +23,7 @@ func piped(ops []faultdb.Op) (sent []int) {
 }
 
 func TestFewCallsAreSentTogetherAsPlainStatements(t *testing.T) {
-	r := newRig(t, on(t, "postgres"), sqlstore.Update, 1)
+	r := newRig(t, on(t, "postgres"), adapter.Update, 1)
 	names := numbered("key", 5)
 	tokens := r.keys(t, names...)
 	held := hold(t, r.clean, "held")
@@ -40,7 +40,7 @@ func TestFewCallsAreSentTogetherAsPlainStatements(t *testing.T) {
 // Plain statements say nothing of keys that are held: where they were in vain, the next batches
 // have none.
 func TestPlainStatementsThatWereInVainAreNotTriedAgainAtOnce(t *testing.T) {
-	r := newRig(t, on(t, "postgres"), sqlstore.Update, 1)
+	r := newRig(t, on(t, "postgres"), adapter.Update, 1)
 	names := numbered("held", 5)
 	for _, name := range names {
 		hold(t, r.clean, name)
@@ -64,7 +64,7 @@ func TestPlainStatementsThatWereInVainAreNotTriedAgainAtOnce(t *testing.T) {
 // A row that the statement has returned is not told before its commit: here the answer to that
 // never comes, and the rows did.
 func TestAGrantWhoseCommitIsNotAcknowledgedIsResolved(t *testing.T) {
-	r := newRig(t, on(t, "postgres"), sqlstore.Update, 1)
+	r := newRig(t, on(t, "postgres"), adapter.Update, 1)
 	names := numbered("key", 5)
 	tokens := r.keys(t, names...)
 	c := r.gather(t)
@@ -85,8 +85,8 @@ func TestAGrantWhoseCommitIsNotAcknowledgedIsResolved(t *testing.T) {
 
 // Only a pipeline that grants nothing is relaxed.
 func TestOnlyAPipelineOfReleasesIsRelaxed(t *testing.T) {
-	r := newRig(t, on(t, "postgres"), sqlstore.Update, 1)
-	r.store = r.open(t, r.pool, table.Options{Strategy: sqlstore.Update, Connections: 1, Timeout: 5 * time.Second, Relax: true})
+	r := newRig(t, on(t, "postgres"), adapter.Update, 1)
+	r.store = r.open(t, r.pool, table.Options{Strategy: adapter.Update, Connections: 1, Timeout: 5 * time.Second, Relax: true})
 	for _, grants := range []bool{false, true} {
 		tokens := r.keys(t, "key")
 		c := r.gather(t)

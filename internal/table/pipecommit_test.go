@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
 
@@ -82,7 +82,7 @@ func TestNoCallOfAPipelineIsAnsweredBeforeItsCommitIs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, on(t, "postgres"), sqlstore.Update, 1)
+			r := newRig(t, on(t, "postgres"), adapter.Update, 1)
 			names := numbered("key", 5)
 			tokens := r.keys(t, names...)
 			held := hold(t, r.clean, "held")
@@ -130,7 +130,7 @@ func TestNoCallOfAPipelineIsAnsweredBeforeItsCommitIs(t *testing.T) {
 // A transaction of someone else inserts two of the keys in the other order. The server ends the
 // circle by an error of the pipeline, and each of its calls is answered all the same.
 func TestADeadlockOfAPipelineIsResolved(t *testing.T) {
-	r := newRig(t, on(t, "postgres"), sqlstore.Insert, 1)
+	r := newRig(t, on(t, "postgres"), adapter.Insert, 1)
 	names := numbered("key", 4)
 	tx, err := r.DB.BeginTx(t.Context(), nil)
 	if err != nil {
@@ -175,7 +175,7 @@ func TestADeadlockOfAPipelineIsResolved(t *testing.T) {
 // A row that another transaction has locked is answered later, and the rest of its pipeline at
 // once.
 func TestALockedRowKeepsNoPipelineWaiting(t *testing.T) {
-	r := newRig(t, on(t, "postgres"), sqlstore.Update, 1)
+	r := newRig(t, on(t, "postgres"), adapter.Update, 1)
 	names := numbered("key", 5)
 	tokens := r.keys(t, names...)
 	held := hold(t, r.clean, "held")

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 func eachQueue(t *testing.T, f func(c *cell)) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		f(&cell{TB: t, rig: newRig(t, e, sqlstore.Update, 2), key: "k"})
+		f(&cell{TB: t, rig: newRig(t, e, adapter.Update, 2), key: "k"})
 	})
 }
 
@@ -108,7 +108,7 @@ func TestAGrantLeavesNoTicket(t *testing.T) {
 // waits like any other caller.
 func TestAnExpiredHolderJoinsAgain(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		c := &cell{TB: t, rig: r, key: "k"}
 		waits := ticket("k")
 		got, err := r.store.Claim(t.Context(), []lease.AcquireRequest{waits.AcquireRequest})
@@ -132,7 +132,7 @@ func TestAnExpiredHolderJoinsAgain(t *testing.T) {
 // SQLite's clock has milliseconds. Ranks are equal within one, and then the tickets' numbers
 // decide.
 func TestADeadTicketGetsANewNumber(t *testing.T) {
-	r := newRig(t, testdb.Kinds[0].Open(t), sqlstore.Update, 2)
+	r := newRig(t, testdb.Kinds[0].Open(t), adapter.Update, 2)
 	c := &cell{TB: t, rig: r, key: "k"}
 	hold(t, r.store, "k")
 	first, second := ticket("k"), ticket("k")

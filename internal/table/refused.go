@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -192,7 +193,7 @@ func (s *Store) tryInVain(
 		return err
 	}
 	r := lease.AcquireRequest{Key: key, Owner: lease.NewOwner(), TTL: rehearsalTTL}
-	_, err := s.d.Acquire(ctx, session, sqlstore.Update, r)
+	_, err := s.d.Acquire(ctx, session, adapter.Update, r)
 	// Where one connection writes at a time, a locked row is a file that is busy.
 	if errors.Is(err, sqlstore.ErrRowShape) || !s.d.OneWriter && errors.Is(err, sqlstore.ErrRowLocked) {
 		found <- true

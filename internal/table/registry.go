@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -20,7 +20,7 @@ func (s *Store) Register(
 		return fmt.Errorf("%w: register: the zero owner names no process; use lease.NewOwner",
 			lease.ErrConfig)
 	}
-	if err := sqlstore.CheckIdentity(identity); err != nil {
+	if err := adapter.CheckIdentity(identity); err != nil {
 		return err
 	}
 	s.process.meet(process)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
@@ -95,7 +96,7 @@ func (r *relaxing) wants(released string) {
 func (r *relaxing) hold(key string) lease.Lease {
 	r.Helper()
 	l := lease.Lease{Key: key, Owner: lease.NewOwner()}
-	a, err := r.e.Dialect.Acquire(r.Context(), r.s, sqlstore.Insert,
+	a, err := r.e.Dialect.Acquire(r.Context(), r.s, adapter.Insert,
 		lease.AcquireRequest{Key: key, Owner: l.Owner, TTL: time.Hour})
 	if err != nil || !a.Granted {
 		r.Fatalf("%q: %+v, %v", key, a, err)

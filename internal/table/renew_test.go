@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -13,7 +13,7 @@ import (
 // renewal of the one says nothing of the other.
 func TestALostLeaseIsNotExtendedWithTheNextOfItsKey(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		lost := hold(t, r.clean, "k")
 		release(t, r.clean, lost)
 		held := hold(t, r.clean, "k")
@@ -54,7 +54,7 @@ func renewAll(t *testing.T, r *rig, leases []lease.Lease) (outcomes []lease.Rene
 // A trigger refuses a process the only exclusive lease. Its shared ones are other keys, and live.
 func TestALeaseThatIsRefusedCostsNoReaderItsOwn(t *testing.T) {
 	sqlite := testdb.Kinds[0].Open(t)
-	r := newRig(t, sqlite, sqlstore.Update, 2)
+	r := newRig(t, sqlite, adapter.Update, 2)
 	refused := hold(t, r.clean, "refused")
 	_, reader := r.share(t, "read")
 	sqlite.Exec(t, `CREATE TRIGGER refuse BEFORE UPDATE ON {rowlock} WHEN OLD.key = CAST('refused' AS BLOB)

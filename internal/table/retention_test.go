@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -13,7 +13,7 @@ import (
 // A row that was dead "for less than nothing" is one that will be dead: it is held.
 func TestASweepWithANegativeRetentionIsRefused(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		l := hold(t, r.clean, "k")
 		for _, d := range []time.Duration{-1, -time.Hour, math.MinInt64} {
 			n, err := r.clean.Sweep(t.Context(), lease.SweepOptions{Retention: d})

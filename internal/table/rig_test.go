@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -34,7 +34,7 @@ type rig struct {
 	log    *faultdb.Log
 }
 
-func newRig(tb testing.TB, e *testdb.Env, strategy sqlstore.Strategy, connections int) *rig {
+func newRig(tb testing.TB, e *testdb.Env, strategy adapter.Strategy, connections int) *rig {
 	tb.Helper()
 	e.OnlyReleasesRelax(tb)
 	r := &rig{Env: e, faults: &faultdb.Switch{}, log: &faultdb.Log{}}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -13,7 +13,7 @@ import (
 // of a later holder, if it began after the release did: only an older one is ended.
 func TestAForcedReleaseEndsNoTransactionThatBeganAfterIt(t *testing.T) {
 	onServers(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		l := hold(t, r.store, "k")
 		tx, err := e.DB.BeginTx(t.Context(), nil)
 		if err != nil {

@@ -27,17 +27,12 @@ type Store struct {
 }
 
 var (
-	_ lease.Store      = (*Store)(nil)
-	_ lease.TxReleaser = (*Store)(nil)
-	_ lease.Sweeper    = (*Store)(nil)
-	_ lease.Passer     = (*Store)(nil)
-	_ lease.Registry   = (*Store)(nil)
-	_ lease.Notifier   = (*Store)(nil)
+	_ lease.Table      = (*Store)(nil)
 	_ lease.Settler    = (*Store)(nil)
 	_ lease.Waker      = (*Store)(nil)
 	_ lease.Census     = (*Store)(nil)
-
-	_ lease.RenewingFencer = (*Store)(nil)
+	_ adapter.EraGate  = (*Store)(nil)
+	_ adapter.TxPasser = (*Store)(nil)
 )
 
 // tables is what tells a Store's tables from any others: two copies of a database have the same
@@ -54,6 +49,9 @@ func (s *Store) Tables() any {
 	return tables{s.instance, names.Schema, names.Prefix, names.Placement}
 }
 
+// Transactor runs transactions of the tables' database.
+func (s *Store) Transactor() adapter.Transactor { return Transactor{s.d} }
+
 // Dialect is the one that Open was given, with the schema of the tables.
 func (s *Store) Dialect() *sqlstore.Dialect { return s.d }
 
@@ -65,11 +63,6 @@ func (s *Store) Era() lease.Token { return s.eras.Newest() }
 
 // HoldEras has grants in later eras fail with adapter.ErrNewEra.
 func (s *Store) HoldEras() (admit func(start lease.Token), free func()) { return s.eras.Hold() }
-
-var (
-	_ adapter.EraGate  = (*Store)(nil)
-	_ adapter.TxPasser = (*Store)(nil)
-)
 
 // Relaxes reports whether a release may be less durable than a grant. rowlock.New refuses that with
 // Config.DurableRelease. On MySQL and MariaDB the setting is the server's, and none is.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -14,7 +14,7 @@ import (
 // A sweep reads pages of 1,000 rows in the order of keys, and goes on behind the last of each.
 func TestASweepReadsEveryPage(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		keys := []string{"a", "z"}
 		for i := range 2100 {
 			keys = append(keys, fmt.Sprintf("b/%04d", i))
@@ -37,7 +37,7 @@ func TestASweepReadsEveryPage(t *testing.T) {
 // all dead members behind them from theirs.
 func TestASweepPassesMembersOfNoGroup(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 2)
+		r := newRig(t, e, adapter.Update, 2)
 		for n := range 5 {
 			e.Exec(t, `INSERT INTO {rowlock_member} ({key}, reader_group, owner, joined_at, expires_at, note)
 				VALUES (?, ?, ?, {now} - {second}, {now} - {second}, '')`,

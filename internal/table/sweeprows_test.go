@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -110,7 +110,7 @@ func TestEachFloorOnlyRises(t *testing.T) {
 				return second.QueryRow(t.Context(), e.Dialect.Text("floor-lock"), []any{lease.Bucket("k")}, &got)
 			},
 			"a row is made": func() (err error) {
-				got, err = acquireBy(sqlstore.Update)(t.Context(), e.Dialect, second, true)
+				got, err = acquireBy(adapter.Update)(t.Context(), e.Dialect, second, true)
 				got--
 				return err
 			},
@@ -120,7 +120,7 @@ func TestEachFloorOnlyRises(t *testing.T) {
 				return err
 			},
 			"a row is made first": func() (err error) {
-				got, err = acquireBy(sqlstore.Insert)(t.Context(), e.Dialect, second, true)
+				got, err = acquireBy(adapter.Insert)(t.Context(), e.Dialect, second, true)
 				got--
 				return err
 			},

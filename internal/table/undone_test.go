@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
@@ -28,7 +28,7 @@ func TestAReleaseWithoutAnAnswerIsUnknownIfANewEraHasGrantedTheKey(t *testing.T)
 		},
 	}
 	onServers(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		granted := func(key string, token lease.Token) {
 			other := lease.NewOwner()
 			e.Exec(t, `UPDATE {rowlock} SET owner = ?, token = ? WHERE {key} = ?`, other[:], token, []byte(key))

@@ -8,7 +8,6 @@ import (
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/faultdb"
-	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -62,7 +61,7 @@ func TestRenewalsGoOnThoughNoEraCanBeLearned(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		for _, c := range unlearnable {
 			t.Run(c.name, func(t *testing.T) {
-				r := newRig(t, e, sqlstore.Update, 1)
+				r := newRig(t, e, adapter.Update, 1)
 				kept, left := hold(t, r.store, "kept "+c.name), hold(t, r.store, "left "+c.name)
 				release(t, r.store, hold(t, r.store, "free")) // its row is there
 				cure := c.does(t, e)
@@ -96,7 +95,7 @@ func TestRenewalsGoOnThoughNoEraCanBeLearned(t *testing.T) {
 // waiter leaves it to a release.
 func TestALeaseThatCannotBePassedOnIsReleased(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		handed, passed := hold(t, r.store, "handed"), hold(t, r.store, "passed")
 		_, err := r.store.Join(t.Context(), []lease.Ticket{{AcquireRequest: request("passed"), Priority: 5}})
 		wantIs(t, err, nil)
@@ -124,7 +123,7 @@ func TestALeaseThatCannotBePassedOnIsReleased(t *testing.T) {
 // connection.
 func TestReleasesInABatchKeepAConnectionThatLearnedNoEra(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		held := []lease.Lease{hold(t, r.store, "a"), hold(t, r.store, "b"), hold(t, r.store, "c")}
 		edited(t, e)
 		asked := time.Now()
@@ -148,7 +147,7 @@ func TestReleasesInABatchKeepAConnectionThatLearnedNoEra(t *testing.T) {
 // An audit reads nothing on a connection that has learned no era, and says why.
 func TestAnAuditIsToldWhyNoEraWasLearned(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
-		r := newRig(t, e, sqlstore.Update, 1)
+		r := newRig(t, e, adapter.Update, 1)
 		edited(t, e)
 		r.recycle(t, "")
 		r.log.Reset()

@@ -80,3 +80,12 @@ func handle(ctx context.Context, to slog.Handler, r slog.Record) {
 		_ = to.Handle(ctx, r)
 	}
 }
+
+// Warn logs settings of a server that endanger locks, by a logger of this package. A program may end
+// before a goroutine has told them.
+func Warn(ctx context.Context, log *slog.Logger, server string, warnings []string) {
+	for _, w := range warnings {
+		log.LogAttrs(ctx, slog.LevelWarn, "rowlock: "+w, slog.String("server", server))
+	}
+	Of(log).Flush(time.Second)
+}

@@ -4,6 +4,7 @@ package main
 
 const (
 	sectionGo = "dotx.go"
+	commitGo  = "internal/table/dotx.go"
 	inTxGo    = "internal/queue/intx.go"
 	localGo   = "internal/queue/local.go"
 	handGo    = "internal/queue/handover.go"
@@ -16,19 +17,19 @@ const (
 // a caller is told of a lock that it has not.
 var passed = []control{
 	{mutant: mutant{
-		name: "the next caller is told before the COMMIT", file: sectionGo,
-		old: "\terr := tx.Commit(ctx)\n", new: "\ts.committed = true\n\ts.passOn(ctx)\n\terr := tx.Commit(ctx)\n",
+		name: "the next caller is told before the COMMIT", file: commitGo,
+		old: "\terr := tx.Commit(ctx)\n", new: "\ts.Ended(ctx, true)\n\terr := tx.Commit(ctx)\n",
 		on: onPostgres, phase: "sections",
 	}},
 	{mutant: mutant{
 		name: "the next caller is told after a COMMIT that was refused, or not answered", file: sectionGo,
-		old: "\tif !s.committed {\n\t\tnext.TakeBack()", new: "\tif false {\n\t\tnext.TakeBack()",
+		old: "\tif !committed {\n\t\tnext.TakeBack()", new: "\tif false {\n\t\tnext.TakeBack()",
 		on: onPostgres, phase: "sections",
 	}},
 	{mutant: mutant{
-		name: "an unknown COMMIT is taken for one that was acknowledged", file: sectionGo,
-		old: "if s.committed = err == nil; s.committed {\n\t\treturn nil",
-		new: "if s.committed = err == nil || sqlstore.Judge(s.d, err).Class == sqlstore.Unknown; s.committed {\n\t\treturn err",
+		name: "an unknown COMMIT is taken for one that was acknowledged", file: commitGo,
+		old: "if *committed = err == nil; *committed {\n\t\treturn nil",
+		new: "if *committed = err == nil || sqlstore.Judge(s.d, err).Class == sqlstore.Unknown; *committed {\n\t\treturn err",
 		on:  onPostgres, phase: "sections",
 	}},
 	{
@@ -93,16 +94,16 @@ var rare = []control{
 	{
 		mutant: mutant{
 			name: "a section at another server tries to hand over again", file: sectionGo,
-			old: "\t\ts.next.Strayed() // not the server",
-			new: "\t\t_ = s.next.Strayed // not the server",
+			old: "\t\ts.next.Strayed()\n",
+			new: "\t\t_ = s.next.Strayed\n",
 		},
 		test: "./internal/clienttest TestASectionAtAnotherServerReleases",
 	},
 	{
 		mutant: mutant{
-			name: "a section at another server does not run again", file: sectionGo,
-			old: "next attempt releases\n\t\ts.again = true\n",
-			new: "next attempt releases\n",
+			name: "a section at another server does not run again", file: commitGo,
+			old: "s.Strayed() {\n\t\ts.again = true\n",
+			new: "s.Strayed() {\n",
 		},
 		test: "./internal/clienttest TestASectionAtAnotherServerReleases",
 	},

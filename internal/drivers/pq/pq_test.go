@@ -6,6 +6,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table/conformance"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -27,9 +28,9 @@ func through(t *testing.T, e *testdb.Env) *testdb.Env {
 
 // The suite that every store must pass, through a driver that has nothing of pgx's.
 func TestConformanceThroughLibPq(t *testing.T) {
-	strategies := []sqlstore.Strategy{sqlstore.Update}
+	strategies := []adapter.Strategy{adapter.Update}
 	if testdb.Whole() {
-		strategies = append(strategies, sqlstore.Insert)
+		strategies = append(strategies, adapter.Insert)
 	}
 	for _, strategy := range strategies {
 		t.Run(strategy.String(), func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
@@ -174,7 +175,7 @@ func TestWhatGrantsOutlivesACrash(t *testing.T) {
 	for what, do := range map[string]func(s *conn.Session, held lease.Lease) error{
 		"acquire": func(s *conn.Session, held lease.Lease) error {
 			r := lease.AcquireRequest{Key: "new", Owner: to.Owner, TTL: time.Hour}
-			_, err := d.Acquire(t.Context(), s, sqlstore.Insert, r)
+			_, err := d.Acquire(t.Context(), s, adapter.Insert, r)
 			return err
 		},
 		"hand over": func(s *conn.Session, held lease.Lease) error {
@@ -200,7 +201,7 @@ func TestWhatGrantsOutlivesACrash(t *testing.T) {
 			s := c.session(d)
 			acquire := func(key string) lease.Lease {
 				l := lease.Lease{Key: key, Owner: lease.NewOwner()}
-				got, err := d.Acquire(t.Context(), s, sqlstore.Insert,
+				got, err := d.Acquire(t.Context(), s, adapter.Insert,
 					lease.AcquireRequest{Key: key, Owner: l.Owner, TTL: time.Hour})
 				if err != nil || !got.Granted {
 					t.Fatal(got, err)

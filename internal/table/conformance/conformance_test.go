@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rowlockdb/rowlock/dialect/postgres"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table/conformance"
@@ -16,7 +17,7 @@ import (
 // The suite that every store must pass, on every database.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	conforms(t, sqlstore.Update, testdb.Kinds)
+	conforms(t, adapter.Update, testdb.Kinds)
 }
 
 // The race detector watches them on one database: their Go code is the same on all.
@@ -26,10 +27,10 @@ func TestConformanceOfInserts(t *testing.T) {
 	if race.Enabled && !testdb.Whole() {
 		kinds = kinds[1:2]
 	}
-	conforms(t, sqlstore.Insert, kinds)
+	conforms(t, adapter.Insert, kinds)
 }
 
-func conforms(t *testing.T, strategy sqlstore.Strategy, kinds []testdb.Kind) {
+func conforms(t *testing.T, strategy adapter.Strategy, kinds []testdb.Kind) {
 	for _, k := range kinds {
 		t.Run(fmt.Sprintf("%s/%s", strategy, k.Name), func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +54,7 @@ func TestConformanceOfCoreAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := conformance.Harness(e, nil, sqlstore.Insert)
+		h := conformance.Harness(e, nil, adapter.Insert)
 		h.ExpireMember, h.AgeIntents = nil, nil // so that no property of another topic shares a key
 		h.Without = []string{"shared", "limit", "hand over slots", "trace"}
 		if !testdb.Whole() { // TestConformance has these, whose statements know of no other set
@@ -66,8 +67,8 @@ func TestConformanceOfCoreAlone(t *testing.T) {
 // One strategy after the other: transactions of two suites would have all of the pooler's sessions.
 func TestConformanceBehindPgBouncer(t *testing.T) {
 	t.Parallel()
-	for _, strategy := range []sqlstore.Strategy{sqlstore.Update, sqlstore.Insert} {
-		if race.Enabled != (strategy == sqlstore.Update) && !testdb.Whole() {
+	for _, strategy := range []adapter.Strategy{adapter.Update, adapter.Insert} {
+		if race.Enabled != (strategy == adapter.Update) && !testdb.Whole() {
 			continue // one is for the race detector; the statements of the other are run without
 		}
 		t.Run(strategy.String(), func(t *testing.T) {
@@ -84,7 +85,7 @@ func TestRandomCalls(t *testing.T) {
 	race.Checks(t, 25)
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
 		e.OnlyReleasesRelax(t)
-		h := conformance.Harness(e, nil, sqlstore.Update, sqlstore.Shared, sqlstore.Trace)
+		h := conformance.Harness(e, nil, adapter.Update, sqlstore.Shared, sqlstore.Trace)
 		h.Slow = true
 		locktest.RunRandom(t, h, 20)
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/table"
 	"github.com/rowlockdb/rowlock/internal/testdb"
@@ -24,8 +25,8 @@ var unrelated = []string{
 }
 
 // without leaves the second strategy's unrelated topics to `make conformance`.
-func without(strategy sqlstore.Strategy) []string {
-	if strategy == sqlstore.Update || testdb.Whole() {
+func without(strategy adapter.Strategy) []string {
+	if strategy == adapter.Update || testdb.Whole() {
 		return nil
 	}
 	return unrelated
@@ -34,7 +35,7 @@ func without(strategy sqlstore.Strategy) []string {
 // Harness has stores on e's tables, through e.DB. Other is a database that has nothing to do with
 // e's, or nil.
 func Harness(
-	e, other *testdb.Env, strategy sqlstore.Strategy, sets ...sqlstore.Set,
+	e, other *testdb.Env, strategy adapter.Strategy, sets ...sqlstore.Set,
 ) locktest.Harness {
 	emptied := []string{"rowlock", "rowlock_queue", "rowlock_wait", "rowlock_forced"}
 	for _, set := range sets {
@@ -44,8 +45,8 @@ func Harness(
 		tb.Helper()
 		s, _, err := table.Open(context.Background(), e.DB, e.Dialect, table.Options{
 			Connections: cmp.Or(e.Dialect.Connections(), 3), Strategy: strategy, Hints: true,
-			Relax:   strategy == sqlstore.Update, // the other has the statements that wait
-			Timeout: 20 * time.Second,            // the machine is shared
+			Relax:   strategy == adapter.Update, // the other has the statements that wait
+			Timeout: 20 * time.Second,           // the machine is shared
 		})
 		if err != nil {
 			tb.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/target"
-	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/lease"
@@ -58,7 +58,7 @@ var codes = []struct {
 	{exitUsage, []error{lease.ErrConfig, lease.ErrInvalidKey, lease.ErrTable}},
 	{exitUnreachable, []error{
 		driver.ErrBadConn, sql.ErrConnDone, mysql.ErrInvalidConn, io.EOF, io.ErrUnexpectedEOF,
-		context.DeadlineExceeded, conn.ErrLate, lease.ErrBusy, lease.ErrUnknown,
+		context.DeadlineExceeded, adapter.ErrLate, lease.ErrBusy, lease.ErrUnknown,
 	}},
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/cluster"
 	"github.com/rowlockdb/rowlock/cmd/rowlock/internal/listing"
-	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/keytext"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 	"github.com/rowlockdb/rowlock/internal/shown"
@@ -99,7 +99,7 @@ func (j *journey) again(ctx context.Context, key string, before lease.Record, er
 	case j.probe(ctx) != nil:
 		return false
 	}
-	return oneline.Is(err, context.DeadlineExceeded, conn.ErrLate, lease.ErrMoved, lease.ErrUnknown, lease.ErrBusy,
+	return oneline.Is(err, context.DeadlineExceeded, adapter.ErrLate, lease.ErrMoved, lease.ErrUnknown, lease.ErrBusy,
 		lease.ErrLost)
 }
 

@@ -1,0 +1,86 @@
+package adapter
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
+
+// Pool has connections to borrow: *sql.DB and *sqlx.DB do.
+type Pool interface {
+	Conn(ctx context.Context) (*sql.Conn, error)
+}
+
+// DB is a Pool that says how large it is: *sql.DB and *sqlx.DB do.
+type DB interface {
+	Pool
+	Stats() sql.DBStats
+}
+
+// Opener opens the store on the tables that a dialect speaks to. A client knows no other way to a
+// database, so that nothing of SQL is needed to read it.
+type Opener interface {
+	OpenTable(ctx context.Context, db DB, o OpenOptions) (Opened, error)
+	// Inner is the *sqlstore.Dialect, for packages with tables of their own.
+	Inner() any
+}
+
+// OpenOptions are what a client's settings say of its store.
+type OpenOptions struct {
+	Strategy       Strategy
+	TTL            time.Duration
+	Connections    int // 0: as many as suit the database
+	Evicts         bool
+	RequireSync    bool
+	DurableRelease bool
+	Identity       string
+	// Began is called after the store has begun an era of tokens above start, unless the database is
+	// a file, where each opening may begin one.
+	Began func(server string, start lease.Token)
+}
+
+// Opened is a store that was opened.
+type Opened struct {
+	Store    lease.Table
+	Server   string   // the product and its version
+	Warnings []string // settings that weaken the guarantees without breaking them, each with its cure
+}
+
+// Place is where tables are and how they are reached, as the options of a dialect say.
+type Place struct {
+	// Schema and Prefix are dialect.Schema's and dialect.Prefix's.
+	Schema, Prefix string
+	// Listen is the DSN of a connection to listen on, if that cannot be one of the pool's. See
+	// postgres.Listen.
+	Listen string
+	// Pooled says that pinned connections share the server's sessions with other clients. See
+	// postgres.Pooled.
+	Pooled bool
+}
+
+// Strategy is what an acquire tries first. Both work on the same rows and give the same guarantees,
+// so that clients of either kind can share a table.
+type Strategy uint8
+
+const (
+	// Update tries the row first and creates it if there is none: for keys that are locked
+	// again and again.
+	Update Strategy = iota
+	// Insert creates the row first and looks at it if there is one: for keys that are used
+	// once, as an order's.
+	Insert
+)
+
+// String names the strategy.
+func (s Strategy) String() string {
+	switch s {
+	case Update:
+		return "update"
+	case Insert:
+		return "insert"
+	}
+	return fmt.Sprintf("strategy(%d)", uint8(s))
+}
