@@ -3,7 +3,9 @@ package forupdate
 import (
 	"cmp"
 	"context"
+	"slices"
 
+	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -54,4 +56,49 @@ func (s *Store) sift(ctx context.Context, rows []lease.Record, heldOnly bool) ([
 		}
 	}
 	return alive, nil
+}
+
+// Edges follows the waits of chains. It leaves out a key whose holder's transaction is gone,
+// because any waiter gets that key, whatever its row says.
+func (s *Store) Edges(
+	ctx context.Context, by lease.Party, from []lease.Owner, limit int,
+) ([]lease.Edge, error) {
+	edges, err := s.rows.Edges(ctx, by, from, limit)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]string, len(edges))
+	for i, e := range edges {
+		keys[i] = e.Key
+	}
+	slices.Sort(keys)
+	free, err := s.keys.free(ctx, slices.Compact(keys))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(edges, func(e lease.Edge) bool { return free[e.Key] }), nil
+}
+
+// Sweep removes dead rows as every store does. Then it removes the rows of rowlock_hold whose keys
+// have no other row and that are older than the retention; it does not count those. Locked rows
+// stay.
+func (s *Store) Sweep(ctx context.Context, o lease.SweepOptions) (removed int64, err error) {
+	if removed, err = s.rows.Sweep(ctx, o); err == nil {
+		_, err = s.keys.sweep(ctx, o)
+	}
+	return removed, err
+}
+
+// Sweep removes the rows of keys that no transaction has locked and that are older than the
+// retention, and returns how many. A Locker makes a row for each key and leaves it there. If keys
+// are new all the time, call Sweep regularly (once an hour, with a retention of a day), unless a
+// Client on a [Store] with these tables does. On SQLite there are no rows.
+func (l *Locker) Sweep(ctx context.Context, o lease.SweepOptions) (removed int64, err error) {
+	if err := cmp.Or(isnil.Context("sweep", ctx), o.Check()); err != nil {
+		return 0, err
+	}
+	if l.wholeFile() {
+		return 0, ctx.Err()
+	}
+	return l.keys.sweep(ctx, o)
 }

@@ -3,6 +3,8 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
@@ -29,4 +31,21 @@ func (d *database) fence(ctx context.Context, tx lease.Runner, r lease.RenewRequ
 	}
 	_, err = tx.Exec(ctx, d.Text("fence-extend"), []any{conn.Micros(r.TTL), []byte(r.Key)})
 	return err
+}
+
+// spell writes parameters into a statement: bytes in hexadecimal, which no mode and no character
+// set of a session reads otherwise, and integers.
+func spell(query string, args []any) string {
+	var b strings.Builder
+	for _, arg := range args {
+		before, after, _ := strings.Cut(query, "?")
+		format := "%d"
+		if _, bytes := arg.([]byte); bytes {
+			format = "x'%x'"
+		}
+		b.WriteString(before)
+		fmt.Fprintf(&b, format, arg)
+		query = after
+	}
+	return b.String() + query
 }

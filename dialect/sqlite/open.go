@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"cmp"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -142,4 +144,18 @@ func opening(path string, err error) error {
 		as = cmp.Or(new(database).Classify(err).As, as)
 	}
 	return fmt.Errorf("%w: sqlite.Open(%q): %w", as, path, err)
+}
+
+// Locate returns the name of the file that the connection was opened with. Without it a temporary
+// table of a session, which comes first, would stand for ours. It is asked before all else, and
+// refuses a driver whose errors Classify does not know: a busy file would be an unknown outcome.
+func (d *database) Locate(ctx context.Context, conn *sql.Conn, _ string) (string, error) {
+	_, err := conn.ExecContext(ctx, `SELECT sqlite_version(0)`) // an argument too many
+	if err != nil && !d.Native(err) && strings.Contains(err.Error(), "wrong number of arguments") {
+		return "", fmt.Errorf("%w: the pool's driver has errors of %s, and rowlock knows those of "+
+			"modernc.org/sqlite alone; open the file with sqlite.Open(path), or import _ "+
+			"\"modernc.org/sqlite\" and use sql.Open(\"sqlite\", …): %w", lease.ErrConfig,
+			reflect.Indirect(reflect.ValueOf(err)).Type().PkgPath(), err)
+	}
+	return "main", nil
 }

@@ -106,3 +106,9 @@ func (d *database) DeadTickets(
 	return sqlstore.DeadTickets(ctx, s, d, []byte(after.Key), conn.Bytes(after.Owner),
 		retention, limit)
 }
+
+// version reads the counter by which SQLite itself checks whether its cache is still valid.
+func (d *database) version(ctx context.Context, s *conn.Session) (v int64, err error) {
+	err = s.QueryRow(ctx, d.Text("version"), nil, &v)
+	return v, err
+}

@@ -53,24 +53,18 @@ type Opened struct {
 type Place struct {
 	// Schema and Prefix are dialect.Schema's and dialect.Prefix's.
 	Schema, Prefix string
-	// Listen is the DSN of a connection to listen on, if that cannot be one of the pool's. See
-	// postgres.Listen.
+	// Listen is the DSN of a connection to listen on, if that cannot be one of the pool's.
 	Listen string
-	// Pooled says that pinned connections share the server's sessions with other clients. See
-	// postgres.Pooled.
+	// Pooled says that pinned connections share the server's sessions with other clients.
 	Pooled bool
 }
 
-// Strategy is what an acquire tries first. Both work on the same rows and give the same guarantees,
-// so that clients of either kind can share a table.
+// Strategy is what an acquire tries first: see package dialect.
 type Strategy uint8
 
+// Update tries the row first, and Insert creates it first.
 const (
-	// Update tries the row first and creates it if there is none: for keys that are locked
-	// again and again.
 	Update Strategy = iota
-	// Insert creates the row first and looks at it if there is one: for keys that are used
-	// once, as an order's.
 	Insert
 )
 

@@ -1,6 +1,8 @@
 package adapter
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rowlockdb/rowlock/lease"
@@ -33,4 +35,49 @@ func checkEach(what string, reqs []lease.AcquireRequest) error {
 		seen[r.Key] = true
 	}
 	return nil
+}
+
+// AcquireAny asks for n of the keys, whichever are free, in the order of the requests. A store that
+// cannot do that, or not with these keys, is asked key by key until n are granted: the caller then
+// releases a part that was granted.
+func (s *Store) AcquireAny(
+	ctx context.Context, reqs []lease.AcquireRequest, n int,
+) []lease.Acquired {
+	if s.any == nil || len(reqs) == 1 {
+		return until(ctx, reqs, n, s.Acquire)
+	}
+	answers, err := s.any.AcquireAny(ctx, reqs, n)
+	if errors.Is(err, lease.ErrUnsupported) {
+		return until(ctx, reqs, n, s.Acquire)
+	}
+	return acquired("acquire any", answers, err, len(reqs))
+}
+
+// ClaimAny is AcquireAny in the queue's order: a key is granted only at the head of its queue. It
+// asks key by key.
+func (s *Store) ClaimAny(ctx context.Context, reqs []lease.AcquireRequest, n int) []lease.Acquired {
+	return until(ctx, reqs, n, s.Claim)
+}
+
+// until asks for one key after the other until n are granted. It asks for no further key after an
+// unknown outcome, because the database hangs or is down. A key that it did not ask for is
+// Possible.
+func until(
+	ctx context.Context, reqs []lease.AcquireRequest, n int,
+	ask func(context.Context, []lease.AcquireRequest) []lease.Acquired,
+) []lease.Acquired {
+	answers := make([]lease.Acquired, len(reqs))
+	for i := range reqs {
+		answers[i].Possible = true
+	}
+	for i := 0; i < len(reqs) && n > 0; i++ {
+		answers[i] = ask(ctx, reqs[i:i+1])[0]
+		switch {
+		case answers[i].Granted:
+			n--
+		case errors.Is(answers[i].Err, lease.ErrUnknown), ctx.Err() != nil:
+			return answers
+		}
+	}
+	return answers
 }

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/rowlockdb/rowlock/internal/isnil"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/unknown"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // Cluster is a paxosbridge.Cluster on etcd. Make one with [New]. Many goroutines may use it.
@@ -124,4 +123,36 @@ func (c *Cluster) view(
 		return err
 	})
 	return got, err
+}
+
+// serverBound is how long an etcd server works on a request that its client has abandoned: 5 s for
+// the proposal and two election timeouts, of 1 s each unless the server is configured otherwise.
+const serverBound = 7 * time.Second
+
+// Settle returns when etcd has given up every request whose outcome was unknown before the call, or
+// with ctx. etcd does not say when that is, so Settle waits for as long as a server may take.
+func (c *Cluster) Settle(ctx context.Context) { c.unknown.Wait(ctx, serverBound) }
+
+var _ paxosbridge.Claimer = (*Cluster)(nil)
+
+// claimName is where the owner of the records stands.
+func (c *Cluster) claimName() string { return c.prefix + "t" }
+
+// ClaimFor writes the owner of all records under the prefix, unless there is one, and returns the
+// first. See [paxosbridge.Claimer].
+func (c *Cluster) ClaimFor(ctx context.Context, owner string) (first string, err error) {
+	name := c.claimName()
+	_, err = c.write(ctx, "claim", name, func(ctx context.Context) error {
+		resp, err := c.kv.Txn(ctx).If(clientv3.Compare(clientv3.Version(name), "=", 0)).
+			Then(clientv3.OpPut(name, owner)).Else(clientv3.OpGet(name)).Commit()
+		if err != nil {
+			return err
+		}
+		first = owner
+		if !resp.Succeeded {
+			first = string(resp.Responses[0].GetResponseRange().Kvs[0].Value)
+		}
+		return nil
+	})
+	return first, err
 }

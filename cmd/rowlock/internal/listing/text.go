@@ -2,10 +2,13 @@ package listing
 
 import (
 	"fmt"
+	"image/color"
 	"strconv"
 	"strings"
 	"time"
 
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/dustin/go-humanize"
 )
 
@@ -42,3 +45,24 @@ func Plain(text string) string {
 
 // Count shows a number with separators: 1,000,000.
 func Count(n int) string { return humanize.Comma(int64(n)) }
+
+// Paragraph prints a text behind so many spaces, wrapped at the width of the terminal. Nothing is
+// cut. In a pipe it is one line.
+func (o *Output) Paragraph(indent int, text string) {
+	if o.width > 0 {
+		indent = min(indent, o.width/4)
+		text = ansi.Wrap(text, o.width-indent, "")
+	}
+	space := strings.Repeat(" ", indent)
+	for line := range strings.SplitSeq(text, "\n") {
+		o.Line("%s", strings.TrimRight(space+line, " "))
+	}
+}
+
+// Colored prints a line in a color, if the terminal has any.
+func (o *Output) Colored(c color.Color, text string) {
+	if o.color {
+		text = lipgloss.NewStyle().Bold(true).Foreground(c).Render(text)
+	}
+	o.Paragraph(0, text)
+}
