@@ -46,12 +46,15 @@ func (s *Store) AnyAwaited(ctx context.Context, process lease.Owner, keys ...str
 	return Count("awaited", len(awaited), len(keys), err) != nil || slices.Contains(awaited, true)
 }
 
-// Waiting counts the processes that wait for each key. ok is false if the store does not count, or
-// does not answer.
-func (s *Store) Waiting(ctx context.Context, keys []string) (counts []int, ok bool) {
+// Waiting counts the processes that wait for each key. It returns nil if the store does not count,
+// or does not answer.
+func (s *Store) Waiting(ctx context.Context, keys []string) []int {
 	if s.census == nil {
-		return nil, false
+		return nil
 	}
 	counts, err := s.census.Waiting(ctx, keys)
-	return counts, Count("waiting", len(counts), len(keys), err) == nil
+	if Count("waiting", len(counts), len(keys), err) != nil {
+		return nil
+	}
+	return counts
 }

@@ -151,8 +151,7 @@ func (s *keys) nearest(a *anyWaiter) *waiter {
 	return nearest
 }
 
-func (a *anyWaiter) Signals() <-chan signal { return a.signal }
-func (a *anyWaiter) News() <-chan struct{}  { return a.news }
+func (a *anyWaiter) Signals() (<-chan signal, <-chan struct{}) { return a.signal, a.news }
 
 // Position counts the waiters of this process before the nearest key, and tells of the holder of
 // the key that Awaits names.

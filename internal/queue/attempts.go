@@ -75,9 +75,12 @@ func (q *base) Freed(key string) {
 // Watch listens for keys that other processes release.
 func (q *base) Watch(keys []string) *Watch { return q.notify.Watch(keys) }
 
-// Notifications returns how many this process has heard, and whether it listens.
+// Notifications returns how many this process has heard, and whether it has begun to listen and has
+// not ended it. It does not know of a connection that the store has lost.
 func (q *base) Notifications() (heard int64, connected bool) {
-	return q.notify.heard.Load(), q.notify.Connected()
+	q.notify.mu.Lock()
+	defer q.notify.mu.Unlock()
+	return q.notify.heard.Load(), q.notify.connected
 }
 
 // Granted notes a grant to this process.
@@ -99,13 +102,13 @@ func (q *Attempts) read(ctx context.Context, keys []string) (map[string]observed
 	defer cancel()
 	q.notify.Register(ctx, keys)
 	records, err := q.store.Inspect(ctx, lease.Filter{Keys: keys, Limit: len(keys)})
-	q.notify.Count(ctx, records)
+	waiters := q.notify.Waiters(ctx, records)
 	found := make(map[string]observed, len(records))
-	for _, r := range records {
+	for i, r := range records {
 		found[r.Key] = observed{
 			// The head of a key whose row cannot be read asks for it, and is told why.
 			Free: !r.Held && q.store.Reaches(r.Placement) || r.Err != nil, Age: r.Age, Remaining: r.Remaining,
-			Note: r.Note, Token: r.Token, Waiters: q.notify.Waiters(r.Key),
+			Note: r.Note, Token: r.Token, Waiters: waiters[i],
 			Shared:  r.Held && r.Shared,
 			Expired: !r.Held && !r.Owner.IsZero(), // a release clears the owner
 		}

@@ -99,9 +99,9 @@ func (w *inOrder) first() *ticket {
 	return first
 }
 
+func (w *inOrder) Signals() (<-chan signal, <-chan struct{}) { return w.signal, w.news }
+
 func (w *inOrder) Awaits() string             { return w.first().Key }
-func (w *inOrder) Signals() <-chan signal     { return w.signal }
-func (w *inOrder) News() <-chan struct{}      { return w.news }
 func (w *inOrder) Position() (Position, bool) { return w.first().Position() }
 func (w *inOrder) Seen() Seen                 { return w.first().Seen() }
 

@@ -29,9 +29,7 @@ func (h *notifications) Listen() {
 
 // count counts a notification. A listener gets one as soon as it is connected.
 func (h *notifications) count() {
-	if h.heard.Add(1); h.Connected() {
-		return
-	}
+	h.heard.Add(1)
 	h.mu.Lock()
 	h.connected = h.listening
 	h.mu.Unlock()

@@ -87,14 +87,6 @@ func newNotifications(store *adapter.Store, cfg NotifyConfig) *notifications {
 	return h
 }
 
-// Connected reports whether this process has begun to listen and has not ended it. It does not know
-// of a connection that the store has lost.
-func (h *notifications) Connected() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.connected
-}
-
 // Stop returns when nothing runs any more, and takes this process's registrations back.
 func (h *notifications) Stop() {
 	h.mu.Lock()

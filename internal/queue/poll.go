@@ -129,9 +129,6 @@ func (p *poller) Stop() {
 func (p *poller) Watch(key string, o observed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopped {
-		return
-	}
 	w := p.watch(key, o)
 	every := p.Min
 	if w.shared {
@@ -142,7 +139,7 @@ func (p *poller) Watch(key string, o observed) {
 	if w.shared && was.Before(w.due) {
 		w.due = was
 	}
-	p.run()
+	p.nudge() // it may be due before the next one
 }
 
 // Later has key polled after d, unless other processes poll it too.
@@ -172,18 +169,17 @@ func (p *poller) Soon(keys ...string) {
 func (p *poller) Own(key string, o observed) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopped {
-		return
-	}
 	w := p.watch(key, o)
 	w.due = p.after(w, p.Max, 0)
-	if !p.running {
-		p.run()
-	}
 }
 
-// watch returns key's watch, new if there was none, with what is known of the key.
+// watch returns key's watch, new if there was none, with what is known of the key. The loop runs
+// then, unless the poller was stopped; it sees the watch when the caller has unlocked the mutex.
 func (p *poller) watch(key string, o observed) *pollState {
+	if !p.running && !p.stopped {
+		p.running = true
+		p.wg.Go(p.loop)
+	}
 	w := p.watches[key]
 	if w == nil {
 		w = &pollState{}
@@ -234,16 +230,6 @@ func (p *poller) after(w *pollState, interval, remaining time.Duration) time.Tim
 	return now.Add(time.Duration(float64(interval) * (0.9 + 0.2*rand.Float64())))
 }
 
-// run makes sure that the loop runs, and wakes it, because a new poll may be due before the next
-// one.
-func (p *poller) run() {
-	if !p.running {
-		p.running = true
-		p.wg.Go(p.loop)
-	}
-	p.nudge()
-}
-
 func (p *poller) nudge() {
 	select {
 	case p.sooner <- struct{}{}:
@@ -273,13 +259,15 @@ func (p *poller) loop() {
 	}
 }
 
-// next returns the keys to poll now, or else how long to sleep. A key that is due takes along all
-// keys that have a tenth of their interval behind them, because the statement is the same. Keys at
-// the pause Max have a beat of their own.
+// next returns the keys to poll now, or else how long to sleep, and drops the keys that no waiter
+// wants. A key that is due takes along all keys that have a tenth of their interval behind them,
+// because the statement is the same. Keys at the pause Max have a beat of their own.
 func (p *poller) next(now time.Time) (keys []string, wait time.Duration, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.forget()
+	// A waiter joins its queue before it has the key watched, and Watch needs the mutex: no key is
+	// dropped that is about to be wanted.
+	maps.DeleteFunc(p.watches, func(key string, _ *pollState) bool { return !p.Wanted(key) })
 	if len(p.watches) == 0 || p.stopped {
 		p.running = false
 		return nil, 0, false
@@ -297,12 +285,6 @@ func (p *poller) next(now time.Time) (keys []string, wait time.Duration, more bo
 	}
 	slices.Sort(keys)
 	return keys, 0, true
-}
-
-// forget drops the keys that no waiter wants. A waiter joins its queue before it has the key
-// watched, and Watch needs the mutex: so forget drops no key that is about to be wanted.
-func (p *poller) forget() {
-	maps.DeleteFunc(p.watches, func(key string, _ *pollState) bool { return !p.Wanted(key) })
 }
 
 func (p *poller) poll(keys []string) {

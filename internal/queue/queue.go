@@ -48,9 +48,8 @@ type Waiter interface {
 	Lost(ctx context.Context, err error) (again bool, failed error)
 	// Awaits is the key that the call waits for, one of several.
 	Awaits() string
-	// Signals wakes the call. News, which may be nil, says that Position may have changed.
-	Signals() <-chan signal
-	News() <-chan struct{}
+	// Signals wake the call. News, which may be nil, says that Position may have changed.
+	Signals() (wake <-chan signal, news <-chan struct{})
 	// Position is known once it was polled.
 	Position() (p Position, known bool)
 	// Seen is what the last poll has read.

@@ -94,22 +94,25 @@ type waiterCount struct {
 // long it is believed for as long as a registration.
 const countLasts = 2 * time.Second
 
-// Count counts the processes that wait for those keys whose count is too old.
-func (h *notifications) Count(ctx context.Context, records []lease.Record) {
+// Waiters returns how many processes wait for the key of each record, or 0 where that is unknown:
+// each process then polls as often as if it were alone. It counts those whose count is too old.
+func (h *notifications) Waiters(ctx context.Context, records []lease.Record) []int {
 	keys := h.uncounted(records)
-	if len(keys) == 0 {
-		return
-	}
-	counts, ok := h.store.Waiting(ctx, keys)
-	if !ok {
-		return // each process polls as often as if it were alone
+	var counts []int
+	if len(keys) > 0 {
+		counts = h.store.Waiting(ctx, keys)
 	}
 	now := time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i, key := range keys {
-		h.waiters[key] = waiterCount{counts[i], now}
+	for i, n := range counts {
+		h.waiters[keys[i]] = waiterCount{n, now}
 	}
+	all := make([]int, len(records))
+	for i, r := range records {
+		all[i] = h.waiters[r.Key].processes
+	}
+	return all
 }
 
 func (h *notifications) uncounted(records []lease.Record) (keys []string) {
@@ -124,11 +127,4 @@ func (h *notifications) uncounted(records []lease.Record) (keys []string) {
 		}
 	}
 	return keys
-}
-
-// Waiters is how many processes wait for key, or 0 if that is unknown.
-func (h *notifications) Waiters(key string) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.waiters[key].processes
 }

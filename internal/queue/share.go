@@ -205,22 +205,16 @@ func (r *reader) Won(ctx context.Context, g Grants) {
 // intent is what a call does while it waits for a key that readers hold, or to be one of them.
 type intent struct {
 	tick     *time.Ticker
-	waiter   lease.Owner // whose intent is noted; zero before it is
-	intended time.Time   // for the last time
-}
-
-// C ticks when there is something to do; it is nil, and never does, if there is not.
-func (s *intent) C() <-chan time.Time {
-	if s.tick == nil {
-		return nil
-	}
-	return s.tick.C
+	ticks    <-chan time.Time // its C, when there is something to do
+	waiter   lease.Owner      // whose intent is noted; zero before it is
+	intended time.Time        // for the last time
 }
 
 // refused begins to look out for readers, after an attempt that was lost.
 func (w *wait) refused(ctx context.Context, err error) {
 	if w.tick == nil && w.asker.Store.Shares() == nil {
 		w.tick = time.NewTicker(retry)
+		w.ticks = w.tick.C
 	}
 	var held *lease.HeldError
 	if errors.As(err, &held) && held.Shared && !w.call.Want.Shared {

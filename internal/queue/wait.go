@@ -183,19 +183,20 @@ func (w *wait) stand(ctx context.Context) (signal, error) {
 		defer timer.Stop()
 		late = timer.C
 	}
+	wake, news := w.Signals() // here, because a waiter may have none before it has lost an attempt
 	for {
 		w.show()
 		w.compare(ctx)
 		select {
-		case s := <-w.Signals():
+		case s := <-wake:
 			return s, nil
-		case <-w.C(): // nil, and never, unless readers are involved
+		case <-w.ticks: // nil, and never, unless readers are involved
 			if w.ticked(ctx) {
 				return signal{}, nil
 			}
 		case <-late: // no poll has woken the call: ask whether the outage is over
 			return signal{}, nil
-		case <-w.News(): // nil, and never, unless the caller watches
+		case <-news: // nil, and never, unless the caller watches
 		case <-ctx.Done():
 			return signal{}, oneline.Join(w.held(), ctx.Err())
 		case err := <-w.record.Broken: // nil, and never, if the call holds nothing

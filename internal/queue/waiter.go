@@ -111,9 +111,9 @@ func inTheWay(err error, key string) (first, here *lease.HeldError) {
 	return first, here
 }
 
-func (w *waiter) Awaits() string         { return w.key }
-func (w *waiter) Signals() <-chan signal { return w.signal }
-func (w *waiter) News() <-chan struct{}  { return w.news }
+func (w *waiter) Awaits() string { return w.key }
+
+func (w *waiter) Signals() (<-chan signal, <-chan struct{}) { return w.signal, w.news }
 
 // Position counts the waiters of this process.
 func (w *waiter) Position() (Position, bool) { return w.q.position(w.key, w), true }
