@@ -41,10 +41,10 @@ var errNoCommit = errors.New("the transaction was not committed")
 // askShared sends the request to a session that other clients share: in a transaction of its own
 // that begins with the pins, in one round trip. Within a transaction of InTx, which has begun so,
 // it sends the request alone.
-func (w *wire) askShared(ctx context.Context, c *pgconn.PgConn) error {
+func (w *wire) askShared(ctx context.Context, commits bool) error {
 	var batch pgconn.Batch
-	alone, first := w.commits(), 0
-	if alone {
+	first := 0
+	if commits {
 		for _, before := range []string{beginShared, pinsFirst, pins} {
 			batch.ExecParams(before, nil, nil, nil, nil)
 			first++
@@ -55,30 +55,30 @@ func (w *wire) askShared(ctx context.Context, c *pgconn.PgConn) error {
 		d := x.plan.description
 		batch.ExecParams(d.SQL, x.params, d.ParamOIDs, x.formats, x.plan.results)
 	}
-	if alone {
+	if commits {
 		batch.ExecParams(commit(w.request.all), nil, nil, nil, nil)
 	}
-	last, err := w.keepFrom(first, c.ExecBatch(ctx, &batch))
-	if err == nil && alone && last.String() != "COMMIT" {
+	last, err := w.keepFrom(first, w.on.ExecBatch(ctx, &batch))
+	if err == nil && commits && last.String() != "COMMIT" {
 		w.broken.Store(true)
 		err = errNoCommit
 	}
-	if err != nil && alone {
-		w.rollBack(ctx, c)
+	if err != nil && commits {
+		w.rollBack(ctx)
 	}
 	return err
 }
 
 // pinned runs f, which changes nothing, in a transaction with the pins if others share the session.
-func (w *wire) pinned(ctx context.Context, c *pgconn.PgConn, f func() error) error {
+func (w *wire) pinned(ctx context.Context, f func() error) error {
 	if w.shared == nil || w.shared.InTransaction() {
 		return f()
 	}
-	_, err := c.Exec(ctx, beginShared+`; `+pinsFirst+`; `+pins).ReadAll()
+	_, err := w.on.Exec(ctx, beginShared+`; `+pinsFirst+`; `+pins).ReadAll()
 	if err == nil {
 		err = f()
 	}
-	w.rollBack(ctx, c)
+	w.rollBack(ctx)
 	if err == nil && w.broken.Load() {
 		err = errBroken
 	}
@@ -114,11 +114,11 @@ func (w *wire) keepFrom(n int, results *pgconn.MultiResultReader) (last pgconn.C
 
 // rollBack ends the transaction that an error has stopped. The server has not seen the COMMIT
 // behind it, because it skips all that was sent up to the end of the round trip.
-func (w *wire) rollBack(ctx context.Context, c *pgconn.PgConn) {
-	if c.IsClosed() || c.TxStatus() == idle {
+func (w *wire) rollBack(ctx context.Context) {
+	if w.on.IsClosed() || w.on.TxStatus() == idle {
 		return
 	}
-	if _, err := c.Exec(ctx, `ROLLBACK`).ReadAll(); err != nil || c.TxStatus() != idle {
+	if _, err := w.on.Exec(ctx, `ROLLBACK`).ReadAll(); err != nil || w.on.TxStatus() != idle {
 		w.broken.Store(true)
 	}
 }

@@ -20,8 +20,9 @@ import (
 type wire struct {
 	reply
 	request
-	broken atomic.Bool   // also set by what a wrapper runs late
-	shared *conn.Session // the session, if other clients share it; see bracket
+	on     *pgconn.PgConn // the session's, for as long as it lasts
+	broken atomic.Bool    // also set by what a wrapper runs late
+	shared *conn.Session  // the session, if other clients share it; see bracket
 }
 
 // plan is a prepared statement.
@@ -40,14 +41,14 @@ func wired(s *conn.Session) error {
 	}
 	return s.Conn().Raw(func(c any) error {
 		_, plain := c.(*stdlib.Conn)
-		_, lets := c.(beneath)
+		within, lets := c.(beneath)
 		below := pgxOf(c)
 		if !plain && !lets || below == nil || s.Relays || below.Config().Tracer != nil {
 			return nil
 		}
-		w := &wire{shared: shared}
+		w := &wire{on: below.PgConn(), shared: shared}
 		if s.Wire = w; !plain {
-			s.Wire = wrapped{w}
+			s.Wire = wrapped{w, within}
 			return nil
 		}
 		s.Limit = limiter(below)
@@ -73,38 +74,27 @@ var errBroken = errors.New("the connection is broken")
 // has found, the name of another session's statement would run that one. In a shared session it has
 // no name, and only its types are kept; and the server must not read it by what another client has
 // set there, such as a role that may not use the schema.
-func (w *wire) Prepare(ctx context.Context, driverConn any, query string) (conn.Plan, error) {
-	c, err := pgconnOf(driverConn)
-	if err == nil && w.broken.Load() {
-		err = errBroken
-	}
-	if err != nil {
-		return nil, err
+func (w *wire) Prepare(ctx context.Context, query string) (conn.Plan, error) {
+	if w.broken.Load() {
+		return nil, errBroken
 	}
 	var p *plan
 	name := ""
 	if w.shared == nil {
 		name = nameOf(query)
 	}
-	err = w.pinned(ctx, c, func() error {
-		d, err := c.Prepare(ctx, name, query, nil)
+	err := w.pinned(ctx, func() error {
+		d, err := w.on.Prepare(ctx, name, query, nil)
 		if err == nil {
 			p = planOf(d)
 		}
 		return err
 	})
 	if err != nil {
-		w.left(c)
+		w.left()
 		return nil, err
 	}
 	return p, nil
-}
-
-func pgconnOf(driverConn any) (*pgconn.PgConn, error) {
-	if c, ok := driverConn.(*stdlib.Conn); ok {
-		return c.Conn().PgConn(), nil
-	}
-	return nil, fmt.Errorf("%T has changed into a driver that is not pgx", driverConn)
 }
 
 func nameOf(query string) string {
@@ -124,8 +114,8 @@ func planOf(d *pgconn.StatementDescription) *plan {
 
 // left notes a connection on which nothing more can be sent: it has ended, or has an answer that
 // was not read to its end.
-func (w *wire) left(c *pgconn.PgConn) bool {
-	if c.IsClosed() || c.IsBusy() {
+func (w *wire) left() bool {
+	if w.on.IsClosed() || w.on.IsBusy() {
 		w.broken.Store(true)
 		return true
 	}
@@ -139,31 +129,29 @@ const idle = 'I'
 
 // Send sends the request, which Put has made on a connection that is not broken, and keeps the
 // reply. The connection is idle after ReadyForQuery, which acknowledges the commit, and not before.
-func (w *wire) Send(ctx context.Context, driverConn any) error {
-	c, err := pgconnOf(driverConn)
-	if err != nil {
-		return err
-	}
+func (w *wire) Send(ctx context.Context) (err error) {
 	w.request.sent = true
 	w.reply.bytes, w.cells, w.ends = w.reply.bytes[:0], w.cells[:0], w.ends[:0]
 	if cap(w.reply.bytes) > mostKept {
 		w.reply.bytes, w.cells = nil, nil
 	}
+	commits := len(w.request.all) > 1 // no transaction may be open after it
 	switch {
 	case w.shared != nil:
-		err = w.askShared(ctx, c)
+		commits = !w.shared.InTransaction()
+		err = w.askShared(ctx, commits)
 	case len(w.request.all) == 1:
 		one := &w.request.all[0]
-		r := c.ExecStatement(ctx, one.plan.description, one.params, one.formats, one.plan.results)
+		r := w.on.ExecStatement(ctx, one.plan.description, one.params, one.formats, one.plan.results)
 		err = w.reply.keep(one.plan, r)
 	default:
-		err = w.askAll(ctx, c)
+		err = w.askAll(ctx)
 	}
-	left := w.left(c)
+	left := w.left()
 	switch {
 	case err != nil:
 		return err
-	case left, w.commits() && c.TxStatus() != idle:
+	case left, commits && w.on.TxStatus() != idle:
 		w.broken.Store(true) // an open transaction would take in what comes next
 		return errors.New("no commit was acknowledged")
 	case len(w.reply.ends) != len(w.request.all):
@@ -173,22 +161,14 @@ func (w *wire) Send(ctx context.Context, driverConn any) error {
 	return nil
 }
 
-// commits reports whether no transaction may be open after a request.
-func (w *wire) commits() bool {
-	if w.shared != nil {
-		return !w.shared.InTransaction()
-	}
-	return len(w.request.all) > 1
-}
-
 // askAll sends several statements with one commit.
-func (w *wire) askAll(ctx context.Context, c *pgconn.PgConn) error {
+func (w *wire) askAll(ctx context.Context) error {
 	var batch pgconn.Batch
 	for i := range w.request.all {
 		x := &w.request.all[i]
 		batch.ExecStatement(x.plan.description, x.params, x.formats, x.plan.results)
 	}
-	results := c.ExecBatch(ctx, &batch)
+	results := w.on.ExecBatch(ctx, &batch)
 	for i := 0; results.NextResult() && i < len(w.request.all); i++ {
 		// Its error is that of Close: one error ends all.
 		_ = w.reply.keep(w.request.all[i].plan, results.ResultReader())

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rowlockdb/rowlock/internal/conn"
@@ -18,12 +17,15 @@ type beneath interface {
 
 // wrapped is a wire through a wrapper. An error that is not the server's leaves open what the
 // wrapper still does, so that nothing more is sent.
-type wrapped struct{ *wire }
+type wrapped struct {
+	*wire
+	by beneath
+}
 
-func (w wrapped) Prepare(ctx context.Context, driverConn any, query string) (conn.Plan, error) {
+func (w wrapped) Prepare(ctx context.Context, query string) (conn.Plan, error) {
 	var p conn.Plan
-	err := w.through(ctx, driverConn, "prepare", query, func(ctx context.Context, c any) (err error) {
-		p, err = w.wire.Prepare(ctx, c, query)
+	err := w.through(ctx, "prepare", query, func(ctx context.Context, _ any) (err error) {
+		p, err = w.wire.Prepare(ctx, query)
 		return err
 	})
 	if err != nil {
@@ -32,25 +34,23 @@ func (w wrapped) Prepare(ctx context.Context, driverConn any, query string) (con
 	return p, nil
 }
 
-func (w wrapped) Send(ctx context.Context, driverConn any) error {
+func (w wrapped) Send(ctx context.Context) error {
 	verb := "exec"
 	if w.request.returns() {
 		verb = "query"
 	}
-	return w.through(ctx, driverConn, verb, w.request.text(), w.wire.Send)
+	return w.through(ctx, verb, w.request.text(), func(ctx context.Context, _ any) error {
+		return w.wire.Send(ctx)
+	})
 }
 
-func (w wrapped) through(ctx context.Context, driverConn any, verb, query string,
-	f func(context.Context, any) error,
+func (w wrapped) through(
+	ctx context.Context, verb, query string, f func(context.Context, any) error,
 ) error {
-	c, ok := driverConn.(beneath)
-	switch {
-	case w.broken.Load():
+	if w.broken.Load() {
 		return errBroken
-	case !ok:
-		return fmt.Errorf("%T has changed into a driver that lets nothing through", driverConn)
 	}
-	err := c.Beneath(ctx, verb, query, f)
+	err := w.by.Beneath(ctx, verb, query, f)
 	if err != nil && !errors.As(err, new(*pgconn.PgError)) {
 		w.broken.Store(true)
 	}

@@ -221,7 +221,7 @@ func (s *Session) prepared(ctx context.Context, c any, query string) (*statement
 	}
 	if s.Wire != nil {
 		st.relaxes = relaxes(text)
-		st.plan, err = s.Wire.Prepare(ctx, c, text)
+		st.plan, err = s.Wire.Prepare(ctx, text)
 	} else {
 		err = st.prepare(ctx, c, text)
 	}

@@ -14,7 +14,7 @@ import (
 // client. Only the goroutine that has the session uses it.
 type Wire interface {
 	// Prepare has the server prepare a statement for Put.
-	Prepare(ctx context.Context, driverConn any, query string) (Plan, error)
+	Prepare(ctx context.Context, query string) (Plan, error)
 	// Put encodes an execution of plan, which Send sends. Nothing reads args after it.
 	Put(plan Plan, args []Arg) error
 	// Forget drops what was put since the last Send.
@@ -22,7 +22,7 @@ type Wire interface {
 	// Send sends what was put since the last Send, with one commit for all of it. It returns nil
 	// when the server has acknowledged that commit, and not before: a row that was read earlier
 	// says nothing. After an error of the server, nothing of it was applied.
-	Send(ctx context.Context, driverConn any) error
+	Send(ctx context.Context) error
 	// Read calls scan for each row that the nth execution returned, and returns how many rows it
 	// returned or changed. It may be called until the next Put.
 	Read(n int, scan func(Columns) error) (rows int64, err error)
@@ -77,7 +77,7 @@ func (s *Session) runWired(c any) error {
 		s.Wire.Forget()
 		return NotSent{err}
 	}
-	if err := s.Wire.Send(j.ctx, c); err != nil {
+	if err := s.Wire.Send(j.ctx); err != nil {
 		return err
 	}
 	rows, err := s.Wire.Read(0, j.scan)
@@ -115,7 +115,7 @@ func (s *Session) pipe(ctx context.Context, c any, n int,
 		s.Wire.Forget()
 		return NotSent{err}
 	}
-	if err := s.Wire.Send(ctx, c); err != nil {
+	if err := s.Wire.Send(ctx); err != nil {
 		return err
 	}
 	for i := range n {
