@@ -73,7 +73,7 @@ type Moves interface {
 
 // TellMoves is Moves of the store, if that is one.
 func (s *Store) TellMoves(told func(key string, placement int, why string)) (stop func()) {
-	if m, ok := As[Moves](s.store); ok {
+	if m, ok := As[Moves](s.Store); ok {
 		return m.TellMoves(told)
 	}
 	return func() {}

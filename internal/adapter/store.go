@@ -16,6 +16,8 @@ const Timeout = 2 * time.Second
 // Store is a lease.Store with its abilities. An ability that the store lacks is nil; the methods
 // say what that means for a caller.
 type Store struct {
+	lease.Store
+
 	Notifier lease.Notifier
 	Waker    lease.Waker // nil too if waking one process has no effect
 	Sweeper  lease.Sweeper
@@ -28,7 +30,6 @@ type Store struct {
 	lease.Queue
 	lease.Registry
 
-	store    lease.Store
 	all      lease.AllAcquirer
 	any      lease.AnyAcquirer
 	census   lease.Census
@@ -46,7 +47,7 @@ type Store struct {
 
 // Of resolves what the store can do, by itself or by a store beneath it.
 func Of(store lease.Store) *Store {
-	s := &Store{store: store}
+	s := &Store{Store: store}
 	s.Notifier, _ = As[lease.Notifier](store)
 	s.Waker, _ = As[lease.Waker](store)
 	s.Sweeper, _ = As[lease.Sweeper](store)
@@ -77,7 +78,7 @@ func Of(store lease.Store) *Store {
 }
 
 // Tables is TablesOf the store.
-func (s *Store) Tables() any { return TablesOf(s.store) }
+func (s *Store) Tables() any { return TablesOf(s.Store) }
 
 // TablesOf returns a value that is equal for stores on the same tables: what the store says itself,
 // or else the innermost store.
@@ -99,7 +100,7 @@ func TablesOf(store lease.Store) any {
 
 // Acquire asks for each key.
 func (s *Store) Acquire(ctx context.Context, reqs []lease.AcquireRequest) []lease.Acquired {
-	answers, err := s.store.Acquire(ctx, reqs)
+	answers, err := s.Store.Acquire(ctx, reqs)
 	return acquired("acquire", answers, err, len(reqs))
 }
 
@@ -112,7 +113,7 @@ func (s *Store) AcquireAll(ctx context.Context, reqs []lease.AcquireRequest) []l
 			return acquired("acquire all", answers, err, len(reqs))
 		}
 	}
-	answers, err := s.store.Acquire(ctx, reqs)
+	answers, err := s.Store.Acquire(ctx, reqs)
 	return acquired("acquire", answers, err, len(reqs))
 }
 
@@ -124,7 +125,7 @@ func (s *Store) HandOver(ctx context.Context, items []lease.HandOver) []lease.Ac
 
 // Renew extends each lease.
 func (s *Store) Renew(ctx context.Context, reqs []lease.RenewRequest) []lease.Renewed {
-	return Renew(ctx, s.store, reqs)
+	return Renew(ctx, s.Store, reqs)
 }
 
 // Renewer is the part of a lease.Store that Renew needs.
@@ -140,13 +141,8 @@ func Renew(ctx context.Context, store Renewer, reqs []lease.RenewRequest) []leas
 
 // Release releases each lease.
 func (s *Store) Release(ctx context.Context, leases []lease.Lease) []lease.Released {
-	answers, err := s.store.Release(ctx, leases)
+	answers, err := s.Store.Release(ctx, leases)
 	return Each("release", answers, err, len(leases), Unreleased)
-}
-
-// Inspect reads rows.
-func (s *Store) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
-	return s.store.Inspect(ctx, f)
 }
 
 // Reaches reports whether a key of this placement can be locked through the store.

@@ -29,7 +29,7 @@ func (s *Store) QueuePositions(ctx context.Context, waiters []lease.Lease) ([]le
 
 // Meet tells the store of a process that is going to use it.
 func (s *Store) Meet(process lease.Owner) {
-	if m, ok := As[interface{ Meet(process lease.Owner) }](s.store); ok {
+	if m, ok := As[interface{ Meet(process lease.Owner) }](s.Store); ok {
 		m.Meet(process)
 	}
 }
