@@ -290,7 +290,7 @@ func (c *Client) hold(ctx context.Context, got *call, g queue.Grants) error {
 		if h.lease.Shared {
 			c.queue.Wake(h.lease.Key) // others of this process that wait can share it
 		} else {
-			c.queue.Granted(h.lease.Key, h.lease.Token, g.Sent)
+			c.queue.Granted(h.lease.Key, h.lease.Token, g.Sent, time.Since(g.Sent))
 		}
 		if c.cfg.EvictAfter > 0 {
 			c.evictions.Forget(h.lease.Key)

@@ -97,7 +97,7 @@ func (a *anyWaiter) Lost(_ context.Context, err error) (again bool, failed error
 	for _, key := range a.q.keys.lostAny(a) {
 		_, held := inTheWay(err, key)
 		a.q.watch(key, observedOf(held))
-		a.q.keys.notify(key)
+		a.q.keys.moved(key)
 	}
 	return false, nil
 }
@@ -169,7 +169,7 @@ func (a *anyWaiter) Won(_ context.Context, g Grants) {
 	others, unused := a.q.keys.wonAny(a, key)
 	if others {
 		a.q.poller.Own(key, observed{Note: a.call.Want.Note, Remaining: a.call.Want.TTL})
-		a.q.keys.notify(key)
+		a.q.keys.moved(key)
 	}
 	a.q.notify.PassOn(unused...)
 }

@@ -23,7 +23,7 @@ type Config struct {
 // its own waiters for a bounded time only.
 type Attempts struct {
 	base
-	keys keys
+	keys
 }
 
 // base is what both queues have.
@@ -83,11 +83,6 @@ func (q *base) Notifications() (heard int64, connected bool) {
 	return q.notify.heard.Load(), q.notify.connected
 }
 
-// Granted notes a grant to this process.
-func (q *Attempts) Granted(key string, token lease.Token, sent time.Time) {
-	q.keys.granted(key, token, sent, time.Since(sent))
-}
-
 // watch has the poller poll key, with what this process knows of how often it changes hands.
 func (q *Attempts) watch(key string, o observed) {
 	last := q.keys.of(key)
@@ -127,5 +122,5 @@ func (q *Attempts) found(key string, o observed) {
 		q.keys.wake(key)
 		return
 	}
-	q.keys.notify(key)
+	q.keys.moved(key)
 }

@@ -48,7 +48,7 @@ func TestABudgetIsSpentAfterSoManyGrantsAndSoLong(t *testing.T) {
 		if r.spent("k", now.Add(time.Hour)) {
 			t.Errorf("over after %d grants", token)
 		}
-		r.granted("k", token+1, now, 0)
+		r.Granted("k", token+1, now, 0)
 	}
 	if r.spent("k", now.Add(time.Second-1)) {
 		t.Error("over too soon")
@@ -66,12 +66,12 @@ func TestAnotherProcesssGrantEndsAStreak(t *testing.T) {
 	r := newBudget(3, time.Second)
 	now := time.Now()
 	for _, token := range []lease.Token{1, 2, 4, 5} {
-		r.granted("k", token, now, 0)
+		r.Granted("k", token, now, 0)
 	}
 	if r.spent("k", now.Add(time.Hour)) {
 		t.Error("counted over another's grant")
 	}
-	r.granted("k", 6, now, 0)
+	r.Granted("k", 6, now, 0)
 	if !r.spent("k", now.Add(time.Hour)) {
 		t.Error("not over")
 	}
@@ -82,9 +82,9 @@ func TestABudgetForgetsKeysUsedOnce(t *testing.T) {
 	r := newBudget(100, 0)
 	now := time.Now()
 	for i := range 100_000 {
-		r.granted(fmt.Sprint("once", i), 1, now, 0)
+		r.Granted(fmt.Sprint("once", i), 1, now, 0)
 		if i%1000 == 0 {
-			r.granted("hot", lease.Token(1+i/1000), now, 0)
+			r.Granted("hot", lease.Token(1+i/1000), now, 0)
 		}
 	}
 	if !r.spent("hot", now) {
@@ -101,7 +101,7 @@ func TestATurnEndsAfterItsTime(t *testing.T) {
 	r := newBudget(0, 0)
 	now := time.Now()
 	pair := func(token lease.Token) (returns bool) {
-		r.granted("k", token, now, 0)
+		r.Granted("k", token, now, 0)
 		now = now.Add(2 * time.Millisecond)
 		return r.ends("k", now, slice, true)
 	}
@@ -127,7 +127,7 @@ func TestAProcessThatWasAwayIsNotExpectedToReturn(t *testing.T) {
 	r := newBudget(0, 0)
 	now := time.Now()
 	for i, away := range []time.Duration{0, 2 * soon, 0} {
-		r.granted("k", lease.Token(i+1), now, 0)
+		r.Granted("k", lease.Token(i+1), now, 0)
 		returns := r.ends("k", now, time.Hour, true)
 		if want := i == 1; returns != want {
 			t.Errorf("release %d: returns %t", i, returns)
@@ -144,12 +144,12 @@ func TestABudgetKnowsForAWhileThatNoOtherProcessWaits(t *testing.T) {
 	if b.looked("never", false, now); b.of("never").quiet(now, time.Second) {
 		t.Error("a key without a grant is remembered")
 	}
-	b.granted("k", 1, now, 0)
+	b.Granted("k", 1, now, 0)
 	if b.of("k").quiet(now, time.Second) {
 		t.Error("quiet without a look")
 	}
 	b.looked("k", false, now)
-	b.granted("k", 3, now, 0) // another process had it in between
+	b.Granted("k", 3, now, 0) // another process had it in between
 	for age, want := range map[time.Duration]bool{0: true, time.Second - 1: true, time.Second: false} {
 		if b.of("k").quiet(now.Add(age), time.Second) != want {
 			t.Errorf("quiet %s after the look: %t", age, !want)
@@ -174,7 +174,7 @@ func TestALookIsBelievedOnlyOfAKeyThatWasFree(t *testing.T) {
 	} {
 		q := &Attempts{base: base{cfg: Config{PollMin: time.Second, PollMax: time.Hour}}}
 		now := time.Now()
-		q.keys.granted("k", 1, now, 0)
+		q.keys.Granted("k", 1, now, 0)
 		looked := Release{Lease: lease.Lease{Key: "k", Shared: c.shared}}
 		looked.state.got.Looked = true
 		q.keys.released(&looked, now, new(notifications))
@@ -206,7 +206,7 @@ func TestEachKeyHasAStreakOfItsOwn(t *testing.T) {
 			t.Fatalf("%s: token %d, and it was granted %d", key, token, tokens[key])
 		}
 		tokens[key]++
-		b.granted(key, tokens[key], now, 0)
+		b.Granted(key, tokens[key], now, 0)
 	}
 	for key, want := range tokens {
 		if token := b.of(key).token; token != 0 && token != want {
@@ -223,7 +223,7 @@ func TestManyKeysAllocateNothing(t *testing.T) {
 	}
 	use := func() {
 		for _, key := range keys {
-			b.granted(key, 1, now, 0)
+			b.Granted(key, 1, now, 0)
 			b.looked(key, false, now)
 			b.ends(key, now, time.Second, false)
 		}
@@ -246,7 +246,7 @@ func TestATimeSliceGoesOnOverAnotherProcesssGrant(t *testing.T) {
 			b, now := newBudget(16, time.Second), time.Now()
 			over := false
 			for token := lease.Token(1); token < 21; token += 2 {
-				b.granted("k", token, now, 0)
+				b.Granted("k", token, now, 0)
 				b.looked("k", true, now)
 				if over = b.of("k").over(now, slice-time.Millisecond); over {
 					break
@@ -263,7 +263,7 @@ func TestATimeSliceGoesOnOverAnotherProcesssGrant(t *testing.T) {
 
 func TestATimeSliceIsOverForOthersThatWait(t *testing.T) {
 	b, now := newBudget(16, time.Second), time.Now()
-	b.granted("k", 1, now, 0)
+	b.Granted("k", 1, now, 0)
 	late := now.Add(time.Hour)
 	if b.of("k").over(late, 0) {
 		t.Error("over, and nothing has looked for others")
@@ -285,7 +285,7 @@ func TestAKeyWithWaitersIsNotForgotten(t *testing.T) {
 		b.join(&waiter{call: &Call{Keys: []string{fmt.Sprint("waits", i)}}}, now, true)
 	}
 	for i := range 20 * generation {
-		b.granted(fmt.Sprint("once", i), 1, now, 0)
+		b.Granted(fmt.Sprint("once", i), 1, now, 0)
 	}
 	for i := range 3 * generation {
 		if n := b.len(fmt.Sprint("waits", i)); n != 1 {

@@ -39,9 +39,6 @@ func (q *Attempts) GiveUp(ctx context.Context, items []Release) {
 	}
 }
 
-// Kept notes that this process is done with key: no release of it follows.
-func (q *Attempts) Kept(key string) { q.keys.left(key, time.Now()) }
-
 // release releases what is left of the items. A lease of a waiter that had left in a hand-over is
 // no news to an item. Nor is it one that the row does not name a lease any more which may have been
 // passed on.
@@ -79,7 +76,9 @@ func (q *Attempts) release(ctx context.Context, items []Release) {
 			last = append(last, i)
 		}
 	}
-	q.notify.Announce(told...)
+	if len(told) > 0 {
+		q.notify.Announce(told...)
+	}
 	for _, i := range last {
 		q.keys.goLast(i, q.room())
 	}

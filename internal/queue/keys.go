@@ -119,8 +119,8 @@ func (s *keys) of(key string) usage {
 	return usage{}
 }
 
-// granted notes a grant of key with token, requested at now.
-func (s *keys) granted(key string, token lease.Token, now time.Time, took time.Duration) {
+// Granted notes a grant of key with token, requested at now.
+func (s *keys) Granted(key string, token lease.Token, now time.Time, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := &s.use(key).usage
@@ -183,13 +183,13 @@ func (u *usage) holds(now time.Time, d time.Duration) bool {
 	return !u.at.Before(u.released) && now.Sub(u.at) < d
 }
 
-// left notes that the release of key has returned at now: only from then on can this process ask
-// again.
-func (s *keys) left(key string, now time.Time) {
+// Kept notes that this process is done with key, and can ask again only from now on. No release of
+// it follows.
+func (s *keys) Kept(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.find(key); k != nil {
-		k.released = now
+		k.released = time.Now()
 	}
 }
 

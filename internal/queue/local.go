@@ -295,8 +295,8 @@ func (s *keys) ahead(w *waiter) int {
 	return 0
 }
 
-// notify tells those of key's waiters that watch that their position may have changed.
-func (s *keys) notify(key string) {
+// moved tells those of key's waiters that watch that their position may have changed.
+func (s *keys) moved(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.find(key); k != nil && k.watching > 0 {

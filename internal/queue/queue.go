@@ -20,8 +20,8 @@ type Queue interface {
 	// Join puts a call into a queue. attempt says that the call asks for its keys at once. An error
 	// leaves nothing behind.
 	Join(ctx context.Context, c *Call) (w Waiter, attempt bool, err error)
-	// Granted notes a grant to this process, which was asked for at sent.
-	Granted(key string, token lease.Token, sent time.Time)
+	// Granted notes a grant to this process, which was asked for at sent, and how long that took.
+	Granted(key string, token lease.Token, sent time.Time, took time.Duration)
 	// GiveUp releases the lease of each item, or gives the key to its next owner, and answers in
 	// Answer.
 	GiveUp(ctx context.Context, items []Release)

@@ -39,7 +39,7 @@ func (q *Tickets) Stop() {
 }
 
 // Granted notes nothing: a fair queue needs no budget.
-func (q *Tickets) Granted(string, lease.Token, time.Time) {}
+func (q *Tickets) Granted(string, lease.Token, time.Time, time.Duration) {}
 
 // Wake has the positions of the waiters of key polled. "" is every key.
 func (q *Tickets) Wake(key string) {

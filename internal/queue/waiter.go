@@ -80,7 +80,7 @@ func (w *waiter) Lost(_ context.Context, err error) (again bool, failed error) {
 	if first == nil || here != nil {
 		w.q.keys.lost(w)
 		w.q.watch(w.key, observedOf(here)) // without a holder the database is overloaded
-		w.q.keys.notify(w.key)
+		w.q.keys.moved(w.key)
 		return false, nil
 	}
 	w.q.keys.leave(w)
@@ -141,7 +141,7 @@ func (q *Attempts) seen(key string) Seen {
 func (w *waiter) Won(context.Context, Grants) {
 	if w.q.keys.won(w) {
 		w.q.poller.Own(w.key, observed{Note: w.call.Want.Note, Remaining: w.call.Want.TTL})
-		w.q.keys.notify(w.key)
+		w.q.keys.moved(w.key)
 	}
 }
 
