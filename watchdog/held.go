@@ -1,7 +1,6 @@
 package watchdog
 
 import (
-	"container/heap"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -187,31 +186,46 @@ type ending struct {
 	cause error
 }
 
-// queue is a heap of leases by their next event.
+// queue is a heap of leases by their next event. Of container/heap each short lock would call four
+// methods, through an interface.
 type queue []*Held
 
-func (q *queue) remove(h *Held) { heap.Remove(q, int(h.place-1)) }
-func (q *queue) fix(h *Held)    { heap.Fix(q, int(h.place-1)) }
-
-func (q queue) Len() int           { return len(q) }
-func (q queue) Less(i, j int) bool { return q[i].at < q[j].at }
-
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].place, q[j].place = int32(i+1), int32(j+1)
+// put moves h to where its next event has it, and inserts it if it is not watched.
+func (q *queue) put(h *Held) {
+	if h.place == 0 {
+		*q = append(*q, h)
+		h.place = int32(len(*q))
+	}
+	all, at := *q, int(h.place-1)
+	for ; at > 0 && h.at < all[(at-1)/2].at; at = (at - 1) / 2 {
+		all[at] = all[(at-1)/2]
+		all[at].place = int32(at + 1)
+	}
+	for {
+		below := 2*at + 1
+		if below+1 < len(all) && all[below+1].at < all[below].at {
+			below++
+		}
+		if below >= len(all) || h.at <= all[below].at {
+			break
+		}
+		all[at] = all[below]
+		all[at].place = int32(at + 1)
+		at = below
+	}
+	all[at], h.place = h, int32(at+1)
 }
 
-func (q *queue) Push(x any) {
-	h := x.(*Held)
-	*q = append(*q, h)
-	h.place = int32(len(*q))
-}
-
-func (q *queue) Pop() any {
-	h := (*q)[len(*q)-1]
-	*q = slices.Delete(*q, len(*q)-1, len(*q))
+// remove has the last one take the place of h.
+func (q *queue) remove(h *Held) {
+	end := len(*q) - 1
+	last := (*q)[end]
+	*q = slices.Delete(*q, end, end+1)
+	if last != h {
+		last.place = h.place
+		q.put(last)
+	}
 	h.place = 0
-	return h
 }
 
 // urgent is a heap of leases that are due, by their deadlines. In the order in which they came due,

@@ -24,7 +24,7 @@ func (d *Watchdog) MaxIdle(h *Held, most time.Duration) {
 	h.idle = &idle{most: most, began: time.Now()}
 	if h.watched() {
 		h.schedule()
-		d.queue.fix(h)
+		d.queue.put(h)
 	}
 	sooner := h.at < d.wakes
 	d.mu.Unlock()

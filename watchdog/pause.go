@@ -28,7 +28,7 @@ func (d *Watchdog) Pause(h *Held) bool {
 	guard.Every, guard.due = 0, never
 	guard.schedule()
 	h.guard = &guard
-	heap.Push(&d.queue, h.guard)
+	d.queue.put(h.guard)
 	return true
 }
 
@@ -53,7 +53,7 @@ func (d *Watchdog) Resume(h *Held, shared bool, sent time.Time) error {
 			h.due = now.Sub(began)
 		}
 		h.schedule()
-		heap.Push(&d.queue, h)
+		d.queue.put(h)
 		return nil
 	}
 	ahead := d.clock.since(sent)
@@ -62,7 +62,7 @@ func (d *Watchdog) Resume(h *Held, shared bool, sent time.Time) error {
 	if err := d.refusal(h, sent, now, ahead); err != nil {
 		return err
 	}
-	heap.Push(&d.queue, h)
+	d.queue.put(h)
 	return nil
 }
 

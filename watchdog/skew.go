@@ -69,13 +69,15 @@ func (d *Watchdog) adjust(sent, received time.Time, answers []lease.Renewed) (ah
 		return 0
 	}
 	moved := false
-	for _, h := range d.queue {
-		moved = h.advance(ahead, received) || moved
+	for _, h := range slices.Clone(d.queue) { // which put changes
+		if h.advance(ahead, received) {
+			moved = true
+			d.queue.put(h)
+		}
 	}
 	if !moved {
 		return 0
 	}
-	heap.Init(&d.queue)
 	heap.Init(&d.ready)
 	return ahead
 }

@@ -89,7 +89,7 @@ func (d *Watchdog) Keep(h *Held, sent time.Time) error {
 		d.mu.Unlock()
 		return err
 	}
-	heap.Push(&d.queue, h)
+	d.queue.put(h)
 	sooner := h.at < d.wakes // waking a thread would cost more than the rest of a short lock
 	d.mu.Unlock()
 	if sooner {
@@ -109,7 +109,7 @@ func (d *Watchdog) Drop(h *Held) bool {
 	if watched.place == 0 {
 		return false
 	}
-	heap.Remove(&d.queue, int(watched.place-1))
+	d.queue.remove(watched)
 	return true
 }
 
@@ -131,7 +131,7 @@ func (d *Watchdog) Leaving(h *Held) {
 	h.fenced, h.leaving = time.Since(began), true
 	if h.watched() {
 		h.retry(time.Now())
-		d.queue.fix(h)
+		d.queue.put(h)
 	}
 	d.mu.Unlock()
 	d.nudge()
@@ -213,13 +213,13 @@ func (s *schedule) takeOver(now time.Time) (ended []ending) {
 		h := s.queue[0]
 		cause := h.over(now)
 		if cause == nil && h.at <= now.Sub(began) && h.putOff() {
-			s.queue.fix(h)
+			s.queue.put(h)
 			continue
 		}
 		if cause == nil {
 			break // later, or due for renewal
 		}
-		heap.Pop(&s.queue)
+		s.queue.remove(h)
 		ended = append(ended, ending{h, cause})
 	}
 	return ended
@@ -240,7 +240,7 @@ func (d *Watchdog) gather(now time.Time) {
 		h.flying, h.Renewed = true, true
 		h.due = never
 		h.schedule()
-		d.queue.fix(h)
+		d.queue.put(h)
 		heap.Push(&d.ready, h)
 		early = h.Every / 10
 	}
@@ -377,7 +377,7 @@ func (d *Watchdog) apply(
 		} else if answers[i].Outcome == lease.Extended {
 			h.advance(late, now)
 		}
-		d.queue.fix(h)
+		d.queue.put(h)
 	}
 	return ended, belated, ahead
 }
