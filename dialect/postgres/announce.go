@@ -23,7 +23,7 @@ func (d *database) Announce(ctx context.Context, s *conn.Session, channel string
 func (d *database) Wake(
 	ctx context.Context, s *conn.Session, channel string, process lease.Owner, keys []string,
 ) error {
-	_, err := s.Exec(ctx, d.Text("wake"), channel, byteaArray(keys), conn.Bytes(process))
+	_, err := s.Exec(ctx, d.Text("wake"), channel, d.List(keys), conn.Bytes(process))
 	return err
 }
 

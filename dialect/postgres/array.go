@@ -97,14 +97,6 @@ func (a *array) literal(text, item []byte) []byte {
 	return append(hex.AppendEncode(append(text, `"\\x`...), item), '"')
 }
 
-func byteaArray(keys []string) *array {
-	a := newArray(len(keys))
-	for _, k := range keys {
-		a.bytea(k)
-	}
-	return a
-}
-
 func renewArrays(reqs []lease.RenewRequest) []any {
 	n := len(reqs)
 	keys, owners, tokens, ttls := newArray(n), newArray(n), newArray(n), newArray(n)

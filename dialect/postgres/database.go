@@ -20,4 +20,10 @@ type database struct {
 func (d *database) Rows(items []lease.RenewRequest) []any { return renewArrays(items) }
 
 // List encodes keys as an array.
-func (d *database) List(keys []string) any { return byteaArray(keys) }
+func (d *database) List(keys []string) any {
+	a := newArray(len(keys))
+	for _, k := range keys {
+		a.bytea(k)
+	}
+	return a
+}
