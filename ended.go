@@ -18,19 +18,13 @@ func (h *hold) end(cause error, e event) bool {
 	return h.endWith(cause, e)
 }
 
-// endWith is end for a caller that has the mutex.
+// endWith is end for a caller that has the mutex. No renewal is sent after it, and the contexts of
+// all handles end. The step comes first, so that a call which finds the lock over may give the
+// lease away.
 func (h *hold) endWith(cause error, e event) bool {
 	if h.step(e) == nowhere {
 		return false
 	}
-	h.cut(cause)
-	return true
-}
-
-// cut ends what an end ends on our side: no renewal is sent after it, and the contexts of all
-// handles end. The caller has the mutex and has made the step, so that a call which finds the lock
-// over may give the lease away.
-func (h *hold) cut(cause error) {
 	h.cause = cause
 	h.k.dog.Drop(&h.lease)
 	if h.space != nil { // before a context ends, whose caller may lock another key at once
@@ -42,6 +36,7 @@ func (h *hold) cut(cause error) {
 	for n := range h.nested {
 		n.cancel(cause)
 	}
+	return true
 }
 
 // Context and End are called by the watchdog, End when the lease is over.

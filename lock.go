@@ -346,17 +346,18 @@ func (h *hold) downgraded(a lease.Renewed, sent time.Time) error {
 		err = fmt.Errorf("%w: %q, with token %d", ErrLost, h.lease.Key, h.lease.Token)
 	}
 	h.mu.Lock()
-	was, ends := h.phase, false
-	to := h.step(e)
-	close(h.answered)
+	close(h.answered) // what waits for it needs the mutex, too
 	h.answered = nil
+	was, ends, to := h.phase, false, nowhere
+	if was == downgrading && e == onUnknown {
+		ends = h.endWith(ErrLost, e)
+	} else {
+		to = h.step(e)
+	}
 	switch {
 	case was != downgrading && e == onShared:
 		h.k.dog.Share(&h.lease)
-	case was != downgrading:
-	case e == onUnknown:
-		ends = true
-		h.cut(ErrLost)
+	case was != downgrading, e == onUnknown:
 	default:
 		if e == onShared || a.Err != nil {
 			err = cmp.Or(h.k.dog.Resume(&h.lease, e == onShared, sent), a.Err)
