@@ -53,17 +53,13 @@ func granted(a lease.Acquired, uncertain bool, err error) lease.Acquired {
 // Release clears owners.
 func (s *Store) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 	shared := func(l lease.Lease) bool { return l.Shared }
-	if !slices.ContainsFunc(leases, shared) {
-		return s.release(ctx, leases)
+	if slices.ContainsFunc(leases, shared) {
+		own := func(l []lease.Lease) ([]lease.Released, error) { return s.Release(ctx, l) }
+		return splitShared(leases, shared, adapter.Unreleased, own, func(l []lease.Lease) ([]lease.Released, error) {
+			out := s.releaseMembers(ctx, l)
+			return out, only(out, func(r lease.Released) error { return r.Err })
+		})
 	}
-	own := func(l []lease.Lease) ([]lease.Released, error) { return s.release(ctx, l) }
-	return splitShared(leases, shared, adapter.Unreleased, own, func(l []lease.Lease) ([]lease.Released, error) {
-		out := s.releaseMembers(ctx, l)
-		return out, only(out, func(r lease.Released) error { return r.Err })
-	})
-}
-
-func (s *Store) release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 	out, ops := make([]lease.Released, len(leases)), make([]*op, len(leases))
 	for i, l := range leases {
 		// A batch would take the zero owner for any expired one.
