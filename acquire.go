@@ -1,6 +1,8 @@
 package rowlock
 
 import (
+	"cmp"
+
 	"context"
 	"errors"
 	"fmt"
@@ -181,11 +183,12 @@ func (c *Client) get(ctx context.Context, got *call) (err error) {
 		return queue.Closed(got.Keys)
 	}
 	defer c.calls.Leave()
+	wanted := cmp.Or(got.N, len(got.Keys))
 	if got.space != nil {
-		if err := got.enter(); err != nil {
+		if err := got.enter(wanted); err != nil {
 			return err
 		}
-		defer got.leave()
+		defer got.leave(wanted)
 	}
 	whole := false
 	defer func() {
@@ -196,7 +199,7 @@ func (c *Client) get(ctx context.Context, got *call) (err error) {
 	if !got.wait {
 		err = c.try(ctx, got)
 	}
-	for err == nil && got.wait && len(got.holds) < got.wanted() {
+	for err == nil && got.wait && len(got.holds) < wanted {
 		next := c.next(ctx, got)
 		g, lost := c.asker.Wait(ctx, c.queue, next)
 		err = c.waited(ctx, got, next, g, lost)

@@ -82,26 +82,24 @@ func (c *Client) show(ctx context.Context, onWait func(Waiting)) func(string, qu
 	}
 }
 
-// wanted is how many locks the call is for.
-func (got *call) wanted() int { return cmp.Or(got.N, len(got.Keys)) }
-
-// enter has the call count in its namespace, which most calls have not.
-func (got *call) enter() error {
-	err := got.space.Hold(got.wanted())
+// enter has the call count in its namespace, which most calls have not, for as many locks as it is
+// for.
+func (got *call) enter(locks int) error {
+	err := got.space.Hold(locks)
 	if err == nil && got.wait {
 		if err = got.space.Wait(); err != nil {
-			got.space.Free(got.wanted())
+			got.space.Free(locks)
 		}
 	}
 	return err
 }
 
-// leave has only its locks count, until they end.
-func (got *call) leave() {
+// leave has only those that were made count, until they end.
+func (got *call) leave(locks int) {
 	if got.wait {
 		got.space.Go()
 	}
-	got.space.Free(got.wanted() - got.made)
+	got.space.Free(locks - got.made)
 }
 
 // eachOnce returns the keys in order, each once, or an error if there are none or too many.

@@ -88,10 +88,10 @@ func (c *Client) PassSlots(
 	defer c.calls.Leave()
 	nextOwners := got.nextOwners(from, calls)
 	if got.space != nil {
-		if got.enter() != nil { // the quota of a namespace
+		if got.enter(got.N) != nil { // the quota of a namespace
 			return from.Unlock(ctx)
 		}
-		defer got.leave()
+		defer got.leave(got.N)
 	}
 	got.began = time.Now()
 	defer func() { c.asker.Discard(ctx, passedOn(nextOwners)) }() // of calls behind a panic in a hook

@@ -51,12 +51,9 @@ type Opened struct {
 
 // Place is where tables are and how they are reached, as the options of a dialect say.
 type Place struct {
-	// Schema and Prefix are dialect.Schema's and dialect.Prefix's.
-	Schema, Prefix string
-	// Listen is the DSN of a connection to listen on, if that cannot be one of the pool's.
-	Listen string
-	// Pooled says that pinned connections share the server's sessions with other clients.
-	Pooled bool
+	Schema, Prefix string // dialect.Schema's and dialect.Prefix's
+	Listen         string // the DSN of a connection to listen on, if that cannot be one of the pool's
+	Pooled         bool   // pinned connections share the server's sessions with other clients
 }
 
 // Strategy is what an acquire tries first: see package dialect.
