@@ -2,7 +2,6 @@ package rowlock
 
 import (
 	"cmp"
-
 	"context"
 	"errors"
 	"fmt"
