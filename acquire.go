@@ -86,8 +86,8 @@ func (c *Client) LockAny(ctx context.Context, keys []string, opts ...Option) (*L
 // them has ended. All readers of a key at one time have the same Token: it orders them against
 // writers, and not among each other.
 //
-// Writers go first: once Lock waits for a key that readers hold, no more readers are let in. After
-// 10 s they are let in for 1 s, and so on, so that a reader which holds the key for long keeps no
+// Writers go first: once Lock waits for a key that readers hold, no more readers are let in, but
+// for 1 s of every 11 s, first within 16 s, so that a reader which holds the key for long keeps no
 // others from reading. When the key is free, readers and writers get it in the order that Lock
 // describes; a Fair client's readers take a ticket if they cannot join, and are served in turn.
 //

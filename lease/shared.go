@@ -29,7 +29,7 @@ type Sharer interface {
 	// makes a reader group: a key without one is answered Possible if Acquire may grant it.
 	//
 	// While an intent for the key lives, no new member is let in, but for [IntentAdmits] after each
-	// [IntentRefuses] of the oldest intent. A repeated request of a member that lives is
+	// [IntentRefuses]: at the same time for all keys. A repeated request of a member that lives is
 	// answered as the first, whatever is intended, and extends the member's lease.
 	Share(ctx context.Context, reqs []AcquireRequest) ([]Acquired, error)
 	// Downgrade makes each lease that is held and not Shared a reader group with one member: the same
@@ -42,14 +42,16 @@ type Sharer interface {
 	Intend(ctx context.Context, waiter Owner, keys []string, d time.Duration) error
 }
 
-// An intent refuses new members for IntentRefuses, lets them in for IntentAdmits, and so on, so
-// that callers that wait for a key exclusively keep no others from sharing it for ever.
+// Intents refuse new members for IntentRefuses, let them in for IntentAdmits, and so on, so that
+// callers that wait for a key exclusively keep no others from sharing it for ever. Their age counts
+// from the nearest multiple of the sum on the store's clock, because a caller that shares several
+// keys needs all intents to let it in at once. So an intent first refuses for 4 to 16 s.
 const (
 	IntentRefuses = 10 * time.Second
 	IntentAdmits  = time.Second
 )
 
-// Refuses reports whether an intent of this age refuses new members.
+// Refuses reports whether an intent of this age, which may be negative, refuses new members.
 func Refuses(age time.Duration) bool { return age%(IntentRefuses+IntentAdmits) < IntentRefuses }
 
 // groupMark begins the owner of each row that a reader group holds.

@@ -192,6 +192,15 @@ var sharedFlaws = []flaw{
 			return m.fencing.Intend(ctx, waiter, keys, d)
 		}
 	}, []string{"an intent refuses members, lets them in for a while, and ends"}},
+	{"an intent lets members in when its own time has come", func(m *mutant) {
+		m.intent = func(ctx context.Context, waiter lease.Owner, keys []string, d time.Duration) error {
+			err := m.fencing.Intend(ctx, waiter, keys, d)
+			if len(keys) == 1 && keys[0] == "other" { // it begins, later than the one for k
+				m.AgeIntents("other", 2*time.Second)
+			}
+			return err
+		}
+	}, []string{"intents for several keys let members in at the same time"}},
 	{"a listing shows no members", func(m *mutant) {
 		m.inspect = func(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 			rows, err := m.fencing.Inspect(ctx, f)

@@ -19,6 +19,7 @@ var sharedProperties = []property{
 	{"a downgrade keeps the token and lets members in", downgradeKeeps},
 	{"a downgrade of a lease that is gone is lost", downgradeLost},
 	{"an intent refuses members, lets them in for a while, and ends", intentRefuses},
+	{"intents for several keys let members in at the same time", intentsCoincide},
 	{"all keys are granted together though one was shared and abandoned", shareAbandoned},
 	{"a reader group is listed as one record", groupIsListed},
 	{"a sweep ends reader groups without members", groupIsSwept},
@@ -78,9 +79,9 @@ func (r *rig) downgrade(l lease.Lease) {
 	}
 }
 
-func (r *rig) intent(waiter lease.Owner, d time.Duration) {
+func (r *rig) intent(waiter lease.Owner, d time.Duration, keys ...string) {
 	r.Helper()
-	if err := r.sharer().Intend(r.ctx, waiter, []string{"k"}, d); err != nil {
+	if err := r.sharer().Intend(r.ctx, waiter, keys, d); err != nil {
 		r.Fatalf("intent: %v", err)
 	}
 }
@@ -222,23 +223,74 @@ func intentRefuses(r *rig) {
 	l, waiter := r.group("k"), lease.NewOwner()
 	refused := func(when string, want bool) {
 		r.Helper()
-		a := r.tryShare("k", lease.NewOwner())
-		if a.Granted == want || a.Possible {
-			r.Errorf("%s: %+v", when, a)
+		if r.letsIn("k") == want {
+			r.Errorf("%s: refused is %t", when, !want)
 		}
 	}
-	r.intent(waiter, ttl)
+	began := time.Now()
+	r.intent(waiter, ttl, "k")
 	refused("after an intent", true)
 	r.wantRenew(l, lease.Extended)
-	r.h.AgeIntents(r.TB, r.here, "k", lease.IntentRefuses-2*time.Second)
-	r.intent(waiter, ttl)
-	refused("after an intent was repeated", true)
-	r.h.AgeIntents(r.TB, r.here, "k", 2*time.Second)
-	refused("after an intent has refused for long", false)
-	r.h.AgeIntents(r.TB, r.here, "k", time.Second)
+	if age := r.ageUntilIn(waiter, "k") + time.Since(began); age < 4*time.Second {
+		r.Errorf("an intent has let members in at an age of %v", age)
+	}
+	r.age(lease.IntentAdmits, "k")
 	refused("after it has let members in for a while", true)
-	r.intent(waiter, 0)
+	r.age(lease.IntentRefuses-2*time.Second, "k")
+	refused("before it lets members in again", true)
+	r.intent(waiter, 0, "k")
 	refused("after it has ended", false)
+}
+
+// intentsCoincide has two intents begin so far apart that they would never let members in together
+// if each counted from its own beginning.
+func intentsCoincide(r *rig) {
+	r.sharer()
+	r.group("k")
+	r.group("other")
+	waiter := lease.NewOwner()
+	r.intent(waiter, ttl, "k")
+	time.Sleep(lease.IntentAdmits + lease.IntentAdmits/4)
+	r.intent(waiter, ttl, "other")
+	r.ageUntilIn(waiter, "k", "other")
+}
+
+// ageUntilIn ages intents, and repeats them, which keeps their age, until they let members of all
+// keys in at once. It returns by how much. Steps are short, because time passes meanwhile: together
+// they must not pass over what the intents admit.
+func (r *rig) ageUntilIn(waiter lease.Owner, keys ...string) (aged time.Duration) {
+	r.Helper()
+	for step := lease.IntentAdmits / 4; !r.letsIn(keys...); aged += step {
+		if aged >= 16*time.Second {
+			r.Fatalf("intents let no member of %q in, or not of all at once, within %v", keys, aged)
+		}
+		r.age(step, keys...)
+		r.intent(waiter, ttl, keys...)
+	}
+	return aged
+}
+
+// age makes the intents for keys older.
+func (r *rig) age(by time.Duration, keys ...string) {
+	r.Helper()
+	for _, key := range keys {
+		r.h.AgeIntents(r.TB, r.here, key, by)
+	}
+}
+
+// letsIn reports whether one request makes new members of all keys' reader groups.
+func (r *rig) letsIn(keys ...string) bool {
+	r.Helper()
+	var reqs []lease.AcquireRequest
+	for _, key := range keys {
+		reqs = append(reqs, request(key, lease.NewOwner()))
+	}
+	for _, a := range r.shareAll(reqs...) {
+		if !a.Granted {
+			return false
+		}
+	}
+	return true
 }
 
 func shareAbandoned(r *rig) {
@@ -268,7 +320,7 @@ func groupIsListed(r *rig) {
 		row.Remaining <= 0 || row.Remaining > ttl {
 		r.Errorf("a reader group of two is listed as %+v", row)
 	}
-	r.intent(lease.NewOwner(), ttl)
+	r.intent(lease.NewOwner(), ttl, "k")
 	if row, _ := r.row("k"); !row.Intent {
 		r.Errorf("a reader group that refuses members is listed as %+v", row)
 	}

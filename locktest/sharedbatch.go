@@ -71,7 +71,7 @@ func shareRepeatedBehindIntent(r *rig) {
 	k, other := r.group("k"), r.group("other")
 	known, alone := lease.NewOwner(), lease.NewOwner()
 	r.shareAll(request("k", known), request("k", alone), request("other", known))
-	r.intent(lease.NewOwner(), ttl)
+	r.intent(lease.NewOwner(), ttl, "k")
 	long := func(key string, owner lease.Owner) lease.AcquireRequest {
 		q := request(key, owner)
 		q.TTL += ttl

@@ -158,7 +158,8 @@ func (s *Store) intentLocked(now time.Time, key string, waiter lease.Owner, d ti
 	}
 	w := s.intents[key][waiter]
 	if w == nil || !now.Before(w.alive) {
-		w = &intent{since: now}
+		// Of now itself, Round would drop the monotonic clock, which all else here is compared by.
+		w = &intent{since: s.born.Add(now.Sub(s.born).Round(lease.IntentRefuses + lease.IntentAdmits))}
 		s.intents[key][waiter] = w
 	}
 	w.alive = now.Add(d)

@@ -129,13 +129,13 @@ SELECT `key`, owner, reader_group FROM rowlock_member
 WHERE expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND LIMIT ?
 
 -- name: intend
--- waiter, life in µs, keys as a JSON array. An intent that lives keeps its age: the assignments run
--- from left to right.
+-- waiter, life in µs, keys as a JSON array. An intent that lives keeps its age: assignments run from
+-- left to right. All begin at multiples of 11 s: readers of several keys need them to admit at once.
 INSERT INTO rowlock_member (`key`, reader_group, owner, joined_at, expires_at)
-SELECT UNHEX(j.k), UNHEX('00000000000000000000000000000000'), ?, UTC_TIMESTAMP(6),
+SELECT UNHEX(j.k), UNHEX('00000000000000000000000000000000'), ?,
+  UTC_TIMESTAMP() + INTERVAL 5 SECOND - INTERVAL (UNIX_TIMESTAMP() + 5) % 11 SECOND,
   UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
-WHERE TRUE
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j WHERE TRUE
 ON DUPLICATE KEY UPDATE
   joined_at = IF(rowlock_member.expires_at > UTC_TIMESTAMP(6), rowlock_member.joined_at, VALUES(joined_at)),
   expires_at = VALUES(expires_at)

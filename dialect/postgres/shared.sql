@@ -140,19 +140,19 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_member AS o WHERE o.key = $1 AND o.reade
 DELETE FROM rowlock_member WHERE key = $1 AND reader_group = $2 AND owner = $3
 
 -- name: member-dead
--- $1 retention in µs, $2 limit. Members and intents that have been dead for so long, but for
--- what another hand has named.
+-- $1 retention in µs, $2 limit. Members and intents dead for so long, but for what others have named.
 SELECT key, owner, reader_group FROM rowlock_member
 WHERE expires_at <= clock_timestamp() - $1::bigint * interval '1 microsecond'
   AND octet_length(owner) = 16 AND octet_length(reader_group) = 16
 LIMIT $2::bigint
 
 -- name: intend
--- $1 waiter, $2 life in µs, $3 keys as an array. An intent that lives keeps its age.
+-- $1 waiter, $2 life in µs, $3 keys as an array. An intent that lives keeps its age. All begin at
+-- multiples of 11 s: readers of several keys need them to admit at once.
 INSERT INTO rowlock_member AS m (key, reader_group, owner, joined_at, expires_at)
-SELECT k, decode('00000000000000000000000000000000', 'hex'), $1::bytea, clock_timestamp(),
-  clock_timestamp() + $2::bigint * interval '1 microsecond'
-FROM unnest($3::bytea[]) AS k
+SELECT k, decode('00000000000000000000000000000000', 'hex'), $1::bytea,
+  to_timestamp(round(extract(epoch FROM clock_timestamp()) / 11) * 11),
+  clock_timestamp() + $2::bigint * interval '1 microsecond' FROM unnest($3::bytea[]) AS k
 ON CONFLICT (key, reader_group, owner) DO UPDATE SET expires_at = excluded.expires_at,
   joined_at = CASE WHEN m.expires_at > clock_timestamp() THEN m.joined_at ELSE excluded.joined_at END
 

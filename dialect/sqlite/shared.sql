@@ -107,11 +107,11 @@ WHERE expires_at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ? / 1000
 LIMIT ?
 
 -- name: intend
--- waiter, life in µs, keys as a JSON array. An intent that lives keeps its age.
+-- waiter, life in µs, keys as a JSON array. An intent that lives keeps its age. All begin at
+-- multiples of 11 s: readers of several keys need them to admit at once.
 INSERT INTO rowlock_member (key, reader_group, owner, joined_at, expires_at)
-SELECT unhex(j.value), zeroblob(16), ?1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
-  CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?2 / 1000
-FROM json_each(?3) AS j WHERE true
+SELECT unhex(j.value), zeroblob(16), ?1, (unixepoch() + 5) / 11 * 11000,
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?2 / 1000 FROM json_each(?3) AS j WHERE true
 ON CONFLICT (key, reader_group, owner) DO UPDATE SET
   joined_at = iif(expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER), joined_at, excluded.joined_at),
   expires_at = excluded.expires_at

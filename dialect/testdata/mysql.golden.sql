@@ -947,10 +947,10 @@ WHERE expires_at <= UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND LIMIT ?
 
 -- dialect/mysql/shared.sql: intend
 INSERT /* rowlock intend */ INTO `rowlock_member` (`key`, reader_group, owner, joined_at, expires_at)
-SELECT UNHEX(j.k), UNHEX('00000000000000000000000000000000'), ?, UTC_TIMESTAMP(6),
+SELECT UNHEX(j.k), UNHEX('00000000000000000000000000000000'), ?,
+  UTC_TIMESTAMP() + INTERVAL 5 SECOND - INTERVAL (UNIX_TIMESTAMP() + 5) % 11 SECOND,
   UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND
-FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j
-WHERE TRUE
+FROM JSON_TABLE(?, '$[*]' COLUMNS (k VARCHAR(510) CHARACTER SET latin1 PATH '$')) AS j WHERE TRUE
 ON DUPLICATE KEY UPDATE
   joined_at = IF(`rowlock_member`.expires_at > UTC_TIMESTAMP(6), `rowlock_member`.joined_at, VALUES(joined_at)),
   expires_at = VALUES(expires_at)

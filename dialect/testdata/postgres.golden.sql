@@ -955,9 +955,9 @@ LIMIT $2::bigint
 
 -- dialect/postgres/shared.sql: intend
 INSERT /* rowlock intend */ INTO "rowlock_member" AS m (key, reader_group, owner, joined_at, expires_at)
-SELECT k, decode('00000000000000000000000000000000', 'hex'), $1::bytea, clock_timestamp(),
-  clock_timestamp() + $2::bigint * interval '1 microsecond'
-FROM unnest($3::bytea[]) AS k
+SELECT k, decode('00000000000000000000000000000000', 'hex'), $1::bytea,
+  to_timestamp(round(extract(epoch FROM clock_timestamp()) / 11) * 11),
+  clock_timestamp() + $2::bigint * interval '1 microsecond' FROM unnest($3::bytea[]) AS k
 ON CONFLICT (key, reader_group, owner) DO UPDATE SET expires_at = excluded.expires_at,
   joined_at = CASE WHEN m.expires_at > clock_timestamp() THEN m.joined_at ELSE excluded.joined_at END
 

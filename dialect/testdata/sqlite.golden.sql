@@ -644,9 +644,8 @@ LIMIT ?
 
 -- dialect/sqlite/shared.sql: intend
 INSERT /* rowlock intend */ INTO "rowlock_member" (key, reader_group, owner, joined_at, expires_at)
-SELECT unhex(j.value), zeroblob(16), ?1, CAST(unixepoch('subsec') * 1000 AS INTEGER),
-  CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?2 / 1000
-FROM json_each(?3) AS j WHERE true
+SELECT unhex(j.value), zeroblob(16), ?1, (unixepoch() + 5) / 11 * 11000,
+  CAST(unixepoch('subsec') * 1000 AS INTEGER) + ?2 / 1000 FROM json_each(?3) AS j WHERE true
 ON CONFLICT (key, reader_group, owner) DO UPDATE SET
   joined_at = iif(expires_at > CAST(unixepoch('subsec') * 1000 AS INTEGER), joined_at, excluded.joined_at),
   expires_at = excluded.expires_at

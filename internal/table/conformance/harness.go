@@ -90,9 +90,10 @@ func Harness(
 			e.Exec(tb, `UPDATE {rowlock_member} SET expires_at = {now} - {second} WHERE {key} = ? AND owner = ?`, []byte(key), owner[:])
 		},
 		AgeIntents: func(tb testing.TB, _ lease.Store, key string, by time.Duration) {
-			for range int(by / time.Second) {
-				e.Exec(tb, `UPDATE {rowlock_member} SET joined_at = joined_at - {second} WHERE {key} = ? AND reader_group = ?`, []byte(key), make([]byte, 16))
-			}
+			ms := map[string]string{
+				"sqlite": "?", "pgx": "?::bigint * interval '1 millisecond'", "mysql": "INTERVAL ? * 1000 MICROSECOND",
+			}[e.Driver]
+			e.Exec(tb, `UPDATE {rowlock_member} SET joined_at = joined_at - `+ms+` WHERE {key} = ? AND reader_group = ?`, by.Milliseconds(), []byte(key), make([]byte, 16))
 		},
 		Begin:    func(tb testing.TB, _ lease.Store) locktest.Tx { return begin(tb, e) },
 		SerialTx: e.Name == "sqlite",
