@@ -42,8 +42,7 @@ func (c *Client) LockAll(ctx context.Context, keys []string, opts ...Option) (*L
 }
 
 // RLockAll waits until it shares the locks on all keys, as LockAll does for Lock: it holds none of
-// them while it waits for another, unless the client is Fair. Bound the ctx of a call that holds
-// other locks: of a cycle in which writers keep it from two of the keys no ErrDeadlock tells.
+// them while it waits for another, unless the client is Fair.
 func (c *Client) RLockAll(ctx context.Context, keys []string, opts ...Option) (*Locks, error) {
 	return c.all(ctx, keys, sharing(opts), true)
 }

@@ -17,7 +17,7 @@ import (
 // Callers of up to three clients that hold one key and ask for others, in any order, so that they
 // wait for each other all the time: each cycle is broken soon, and no call is ended that is in
 // none. Calls that share a key, and fair clients, wait for more than holders: of them only the
-// first is asked. A call shares one key: see RLockAll.
+// first is asked.
 func TestNestedCallsInAnyOrder(t *testing.T) {
 	for _, c := range []struct{ fair, share bool }{{}, {fair: true}, {share: true}, {true, true}} {
 		t.Run(fmt.Sprintf("fair %t, share %t", c.fair, c.share), func(t *testing.T) {
@@ -62,6 +62,48 @@ func TestAReaderOfSeveralKeysAsksBehindAWriterOfItsClient(t *testing.T) {
 		got = <-writer
 		if err := errors.Join(append(ok, got.Err, got.Lock.Unlock(t.Context()))...); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// Writers that began to wait at different times keep a reader from two keys, and a member of each
+// group waits for what the reader's ctx holds. No ErrDeadlock tells of that: both writers let the
+// reader in at one time.
+func TestAReaderOfSeveralKeysGetsPastWritersThatCameAtDifferentTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memstore.New()
+		c, other := Client(t, s, nil), Client(t, s, nil)
+		held := Take(t, c, "c")
+		var members []*rowlock.Lock
+		var writers, waits []<-chan Waited
+		for _, key := range []string{"a", "b"} {
+			member, err := other.RLock(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			members = append(members, member)
+			writers = append(writers, WaitIn(t, t.Context(), other, key))
+			waits = append(waits, WaitIn(t, member.Context(), other, "c"))
+			time.Sleep(lease.IntentRefuses / 2)
+		}
+		ctx, cancel := context.WithTimeout(held.Context(), 2*(lease.IntentRefuses+lease.IntentAdmits))
+		defer cancel()
+		both, err := c.RLockAll(ctx, []string{"a", "b"})
+		if err != nil {
+			t.Errorf("the reader: %v", err)
+		} else {
+			UnlockAll(t, both)
+		}
+		Unlock(t, held)
+		for i, next := range append(waits, writers...) { // in the order in which they came
+			got := <-next
+			if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+			Unlock(t, got.Lock)
+			if i < len(members) {
+				Unlock(t, members[i])
+			}
 		}
 	})
 }
