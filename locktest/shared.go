@@ -256,8 +256,8 @@ func intentsCoincide(r *rig) {
 }
 
 // ageUntilIn ages intents, and repeats them, which keeps their age, until they let members of all
-// keys in at once. It returns by how much. Steps are short, because time passes meanwhile; one that a
-// busy machine has made too long may have passed over what the intents admit.
+// keys in at once. It returns by how much. Steps are short, because time passes meanwhile; one that
+// a busy machine has made too long may have passed over what the intents admit.
 func (r *rig) ageUntilIn(waiter lease.Owner, keys ...string) (aged time.Duration) {
 	r.Helper()
 	const step = lease.IntentAdmits / 4
