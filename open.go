@@ -20,7 +20,7 @@ import (
 type DB = dialect.DB
 
 // Table is the store of a client made by Open: for a bridge, or for a store of your own that stands
-// before it. Close it after the client.
+// before it. Close it after the client. Package lease says what it can do.
 type Table = lease.Table
 
 // OpenTable returns the store on the tables in db, checked as by Open, for New. Of cfg it uses TTL,
@@ -74,7 +74,7 @@ func complete(caller string, db DB, d dialect.Dialect, cfg *Config) (Config, err
 }
 
 func openTable(ctx context.Context, db DB, d dialect.Dialect, full Config) (Table, error) {
-	opened, err := d.OpenTable(ctx, db, adapter.OpenOptions{
+	opened, err := adapter.OpeningOf(d).Table(ctx, db, adapter.OpenOptions{
 		Strategy: full.Strategy, TTL: full.TTL, Connections: full.Connections, Evicts: full.EvictAfter > 0,
 		RequireSync: full.RequireSync, DurableRelease: full.DurableRelease, Identity: full.Identity,
 		Began: func(server string, start Token) {

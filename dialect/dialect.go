@@ -14,7 +14,7 @@ import (
 //go:generate go run ./internal/pages
 
 // Dialect speaks to one kind of database. postgres.New, mysql.New and sqlite.New return one; no
-// other package can. Its methods but Name are for rowlock's own packages.
+// other package can.
 type Dialect interface {
 	// Name is "postgres", "mysql" (which speaks to MariaDB too) or "sqlite".
 	Name() string

@@ -1,5 +1,5 @@
-// Package adapter is how a client calls a lease.Store: every ability of it is resolved once, and
-// there is one answer for each item.
+// Package adapter is all that a client knows of its store and its database: every ability of a
+// lease.Store is resolved once, and there is one answer for each item.
 package adapter
 
 import (

@@ -22,11 +22,18 @@ type DB interface {
 
 // Opener opens the store on the tables that a dialect speaks to. A client knows no other way to a
 // database, so that nothing of SQL is needed to read it.
-type Opener interface {
-	OpenTable(ctx context.Context, db DB, o OpenOptions) (Opened, error)
-	// Inner is the *sqlstore.Dialect, for packages with tables of their own.
-	Inner() any
+type Opener interface{ opening() *Opening }
+
+// Opening makes what embeds it an Opener. Nothing else is one, unless by embedding an Opener.
+type Opening struct {
+	Dialect any // the *sqlstore.Dialect, for packages with tables of their own
+	Table   func(ctx context.Context, db DB, o OpenOptions) (Opened, error)
 }
+
+func (o *Opening) opening() *Opening { return o }
+
+// OpeningOf is the opening of a dialect.
+func OpeningOf(d Opener) *Opening { return d.opening() }
 
 // OpenOptions are what a client's settings say of its store.
 type OpenOptions struct {

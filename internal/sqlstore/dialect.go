@@ -39,6 +39,7 @@ type Dialect struct {
 	Database
 	Features
 	Sections Sections
+	adapter.Opening
 
 	room     Room
 	settings Settings
@@ -66,6 +67,10 @@ func (r Room) dialect(s Settings) *Dialect {
 
 func (r Room) with(s Settings, text Sections) *Dialect {
 	d := &Dialect{Sections: text, room: r, settings: s}
+	open := func(ctx context.Context, db adapter.DB, o adapter.OpenOptions) (adapter.Opened, error) {
+		return r.Table(ctx, db, d, o)
+	}
+	d.Opening = adapter.Opening{Dialect: d, Table: open}
 	d.Database, d.Features = r.Open(s, d.Sections)
 	return d
 }
@@ -161,18 +166,8 @@ func (d *Dialect) Wrapped(wrap func(Database, Features) (Database, Features)) *D
 // ReadOnly reports whether err says that the server takes no writes.
 func (d *Dialect) ReadOnly(err error) bool { return errors.Is(Judge(d, err).As, lease.ErrReadOnly) }
 
-// Inner is d, for Of.
-func (d *Dialect) Inner() any { return d }
-
 // Of returns the Dialect behind a public one, which a caller may have embedded in a type.
-func Of(d adapter.Opener) *Dialect { return d.Inner().(*Dialect) }
-
-// OpenTable opens the store on the tables for a client.
-func (d *Dialect) OpenTable(
-	ctx context.Context, db adapter.DB, o adapter.OpenOptions,
-) (adapter.Opened, error) {
-	return d.room.Table(ctx, db, d, o)
-}
+func Of(d adapter.Opener) *Dialect { return adapter.OpeningOf(d).Dialect.(*Dialect) }
 
 // Database is what a kind of database does in its own way. Its methods run once, without retries.
 // An error is about the whole call and is meant for Classify.

@@ -258,11 +258,11 @@ func (d *Dialect) Unmark(ctx context.Context, tx lease.Runner, key string) error
 	return err
 }
 
-// InTx is lease.InTx for statements of d, which is nil for a store that has none. Types of other
-// libraries get parameters: they may keep a prepared statement for each text.
+// InTx is lease.InTx for statements of d. Types of other libraries get parameters: they may keep a
+// prepared statement for each text.
 func (d *Dialect) InTx(tx lease.Tx) lease.Runner {
 	run := lease.InTx(tx)
-	if _, own := tx.(*sql.Tx); !own || d == nil || d.Spell == nil {
+	if _, own := tx.(*sql.Tx); !own || d.Spell == nil {
 		return run
 	}
 	return spelled{run, d.Spell}
