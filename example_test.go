@@ -220,17 +220,16 @@ func ExampleClient_LockAny() {
 func ExampleOnWait() {
 	_, locks, done := open()
 	defer done()
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-	defer cancel()
-
-	nightly, err := locks.Lock(ctx, "report", rowlock.Note("nightly-report on web-3"))
+	nightly, err := locks.Lock(context.Background(), "report", rowlock.Note("nightly-report on web-3"))
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer nightly.Unlock(ctx)
+	defer nightly.Unlock(context.Background())
 
+	ctx, giveUp := context.WithCancel(context.Background())
 	l, err := locks.Lock(ctx, "report", rowlock.OnWait(func(w rowlock.Waiting) {
 		fmt.Printf("waiting behind %s, %d ahead of you\n", w.Holder, w.Ahead)
+		giveUp()
 	}))
 	fmt.Println(l, errors.Is(err, rowlock.ErrHeld))
 	// Output:
