@@ -218,7 +218,7 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 		"-name x":                    "-name wants a -db",
 		"extra":                      `"extra" is no flag`,
 		"-schedule 0~0~0~30~2~*":     "has ended", // the thirtieth of February
-		"-db no/such/folder/cron.db": "unable to open database file",
+		"-db no/such/folder/cron.db": "the folder no/such/folder is missing",
 	} {
 		p := program.New(t, binary, strings.Split(strings.ReplaceAll(args, " ", "\n"), "\n")...)
 		for i, arg := range p.Args {

@@ -229,7 +229,7 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"extra":                      `orders: "extra" is no flag`,
-		"-db no/such/folder/shop.db": "unable to open database file",
+		"-db no/such/folder/shop.db": "the folder no/such/folder is missing",
 		"-db redis://localhost":      "use postgres://, mysql:// or the name of a SQLite file",
 	} {
 		p := program.New(t, binary, strings.Fields(args)...)

@@ -97,7 +97,7 @@ func TestFailure(t *testing.T) {
 		"postgres://me:secret@127.0.0.1:1/x": "connect to postgres://…@127.0.0.1:1/x",
 		"mysql://me:secret@127.0.0.1:1/x":    "connect to mysql://…@127.0.0.1:1/x",
 		"redis://localhost":                  "use postgres://, mysql:// or the name of a SQLite file",
-		"no/such/folder/x.db":                "unable to open database file",
+		"no/such/folder/x.db":                "the folder no/such/folder is missing",
 	} {
 		p := program.New(t, binary, "-db", db)
 		_, err := p.Output()

@@ -83,10 +83,27 @@ func (db *DB) open(opts []dialect.Option) (err error) {
 func (db *DB) connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if err := db.PingContext(ctx); err != nil {
+	var err error
+	if db.Dialect.Name() == "sqlite" {
+		err = makeWAL(db.Source)
+	}
+	if err == nil {
+		err = db.PingContext(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("connect to %s: %w", db.Shown(), err)
 	}
 	return nil
+}
+
+// makeWAL changes a new file to WAL. Of processes that do that at once, one may be told that the
+// file is busy, whatever its busy_timeout: sqlite.Open tries again.
+func makeWAL(file string) error {
+	db, err := sqlite.Open(file)
+	if err != nil {
+		return err
+	}
+	return db.Close()
 }
 
 // Close closes the pool and removes what Open made.
