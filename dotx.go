@@ -81,7 +81,7 @@ func (ls *Locks) DoTx(ctx context.Context, f func(ctx context.Context, tx *sql.T
 	}
 	var tx *sql.Tx
 	defer ls.fencedBy(nil) // also if f panics
-	s := &section{k: ls.k, locks: ls, terms: txTerms{keeps: true}}
+	s := &section{locks: ls, terms: txTerms{keeps: true}}
 	return s.run(ctx, ls.k.tx.Begins(ls.k.tx.pool, &tx), func(ctx context.Context) error {
 		ls.fencedBy(tx)
 		return f(ctx, tx)
@@ -153,7 +153,6 @@ func called[T any](f func(context.Context, T) error, tx *T) func(context.Context
 
 // section is one call of DoTx.
 type section struct {
-	k     *keeper
 	terms txTerms
 	locks *Locks
 
@@ -192,7 +191,7 @@ func (c *Client) DoTxIn(
 		return fmt.Errorf("%w: DoTx of %q: the locks are not in a database; use Do, and compare Token with "+
 			"one stored beside the data", lease.ErrUnsupported, keys)
 	}
-	s := &section{k: &c.keeper}
+	s := new(section)
 	s.locks, err = c.all(ctx, keys, append(opts[:len(opts):len(opts)], s.terms.take), true)
 	if above := (*DeadlockError)(nil); errors.As(err, &above) && len(above.Cycle) == 0 {
 		return fmt.Errorf("rowlock: DoTx of %q would wait for a fence of its own caller's: pass on the transaction or the lock "+
@@ -210,7 +209,7 @@ func (c *Client) DoTxIn(
 func (s *section) run(ctx context.Context, begin adapter.Begin, f func(context.Context) error) error {
 	within, cancel := s.locks.within(ctx)
 	defer cancel(nil)
-	err := s.k.tx.Transact(within, &adapter.Section{
+	err := s.locks.k.tx.Transact(within, &adapter.Section{
 		Keys: s.locks.Keys(), Opts: s.terms.sql, Begin: begin, Call: f,
 		Unmarked: s.terms.keeps || s.locks.locks[0].h.lease.Shared,
 		Fence:    s.locks.FenceIn, Leave: s.leave, Ended: s.ended, Strayed: s.strayed,
@@ -247,7 +246,7 @@ func (s *section) leave(ctx context.Context, tx lease.Transaction) error {
 		case s.terms.keeps && l.h.lease.Shared:
 			return nil
 		case s.terms.keeps:
-			return s.k.tx.Unmark(ctx, tx, l.h.lease.Key)
+			return s.locks.k.tx.Unmark(ctx, tx, l.h.lease.Key)
 		case s.next != nil:
 			return l.leaveIn(ctx, tx, s.next.Send)
 		}

@@ -77,10 +77,10 @@ func openTable(ctx context.Context, db DB, d dialect.Dialect, full Config) (Tabl
 	opened, err := adapter.OpeningOf(d).Table(ctx, db, adapter.OpenOptions{
 		Strategy: full.Strategy, TTL: full.TTL, Connections: full.Connections, Evicts: full.EvictAfter > 0,
 		RequireSync: full.RequireSync, DurableRelease: full.DurableRelease, Identity: full.Identity,
-		Began: func(server string, start Token) {
+		Began: func(start Token) {
 			full.Logger.Info("rowlock: the database's server was started or restored, or another has taken "+
 				"its place; tokens go on above all that it may have forgotten",
-				"server", server, "tokens_above", start)
+				"server", d.Name(), "tokens_above", start)
 		},
 	})
 	if err != nil {

@@ -46,7 +46,7 @@ type OpenOptions struct {
 	Identity       string
 	// Began is called after the store has begun an era of tokens above start, unless the database is
 	// a file, where each opening may begin one.
-	Began func(server string, start lease.Token)
+	Began func(start lease.Token)
 }
 
 // Opened is a store that was opened.

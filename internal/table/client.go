@@ -7,7 +7,6 @@ import (
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
-	"github.com/rowlockdb/rowlock/lease"
 )
 
 const openTimeout = 30 * time.Second // for some fifty statements on a busy server
@@ -22,6 +21,9 @@ func ForClient(
 	}
 	defer cancel()
 	d = d.IdentifiedAs(o.Identity)
+	if d.OneWriter { // each opening of a file may begin an era
+		o.Began = nil
+	}
 	limit := db.Stats().MaxOpenConnections
 	// At least two, so that renewals do not wait behind all other statements.
 	connections, err := conn.Count(o.Connections, conn.Merging, d.Connections(), limit, 2)
@@ -34,20 +36,12 @@ func ForClient(
 		RequireSync: o.RequireSync, Relax: !o.DurableRelease,
 		Hints:      limit == 0 || limit > connections+d.HintConnections(), // the application needs one
 		TraceNeeds: traceNeeds(limit, connections, d),
-		Began:      began(o, d),
+		Began:      o.Began,
 	})
 	if err != nil {
 		return none, err // and no store: a nil pointer in an interface would not be nil
 	}
 	return adapter.Opened{Store: store, Server: facts.Server, Warnings: facts.Warnings}, nil
-}
-
-// began tells of eras, except those of a file, where each opening may begin one.
-func began(o adapter.OpenOptions, d *sqlstore.Dialect) func(start lease.Token) {
-	if d.OneWriter {
-		return nil
-	}
-	return func(start lease.Token) { o.Began(d.Name(), start) }
 }
 
 // traceNeeds is how many connections a pool must have for the pinned connections, the hints, the
