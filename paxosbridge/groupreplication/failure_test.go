@@ -236,6 +236,26 @@ func TestAPrimaryWithoutTheMajorityGrantsNothing(t *testing.T) {
 	r.release(c, r.hold(c, request("after", 0)))
 }
 
+// Members that all ended at once find no group to join. It is made anew by the one that has all.
+func TestAGroupThatWasDownKeepsItsHolders(t *testing.T) {
+	long(t, "the members look for their group before it is made anew")
+	r := newRig(t)
+	c := r.cluster()
+	l := r.hold(c, request("k", 0))
+	for i := range r.dbs {
+		r.signal(i, syscall.SIGKILL)
+	}
+	r.whole()
+	got, err := c.Acquire(t.Context(), []lease.AcquireRequest{request("k", 0)})
+	if err != nil || got[0].Granted {
+		t.Errorf("what is held was answered %+v, %v", got, err)
+	}
+	r.release(c, l)
+	if next := r.hold(c, request("k", 0)); next.Token != l.Token+1 {
+		t.Errorf("token %d after %d", next.Token, l.Token)
+	}
+}
+
 // What a primary says about statements it had sent before it gave up means nothing: the others may
 // have them, and commit them.
 func TestAPrimaryThatGivesUpLeavesTheOutcomeUnknown(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -39,6 +38,7 @@ type rig struct {
 	dsns    []string
 	dbs     []*sql.DB
 	dialect *sqlstore.Dialect
+	down    []time.Time // since when each member is out of the group; zero for one that is not
 }
 
 var serial atomic.Int64
@@ -47,6 +47,7 @@ var serial atomic.Int64
 func newRig(tb testing.TB) *rig {
 	tb.Helper()
 	r := &rig{TB: tb, dsns: testdb.Group(tb)}
+	tellWhy(tb)
 	if len(r.dsns) != members {
 		tb.Fatalf("ROWLOCK_TEST_GROUP has %d members", len(r.dsns))
 	}
@@ -170,99 +171,6 @@ func (r *rig) expire(key string) {
 func (r *rig) setToken(key string, token lease.Token) {
 	r.Helper()
 	r.exec("UPDATE {rowlock} SET token = ? WHERE `key` = ?", token, []byte(key))
-}
-
-// disturbed says that a member was stopped or killed since the group was whole. A member may report
-// that all are there when the others are about to expel it, and so may the others.
-var disturbed atomic.Bool
-
-const (
-	// settled is how long a disturbed group must be whole before the tests believe it.
-	settled = 2 * time.Second
-	// stuck is how long it may be anything else: MySQL expels a member that is silent within 15 s.
-	stuck = 40 * time.Second
-)
-
-// whole waits until every member reports all members. A member that has given up is told to join
-// again; by itself it would in five minutes. One that a single other cannot reach is not expelled,
-// and may never be reached again: its process is ended.
-func (r *rig) whole() {
-	r.Helper()
-	var since time.Time
-	patient := time.Now()
-	r.eventually("the group is whole", func() bool {
-		switch {
-		case !r.allOnline():
-			since = time.Time{}
-			if time.Since(patient) > stuck {
-				patient = time.Now()
-				r.endUnreachable()
-			}
-			return false
-		case since.IsZero():
-			since = time.Now()
-		}
-		return !disturbed.Load() || time.Since(since) > settled
-	})
-	disturbed.Store(false)
-}
-
-// allOnline asks every member once.
-func (r *rig) allOnline() bool {
-	states, primaries := make([]string, members), 0
-	for i, db := range r.dbs {
-		var online, primary int
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_ = db.QueryRowContext(
-			ctx,
-			`SELECT COALESCE(MAX(IF(member_id = @@server_uuid, member_state, '')), ''), SUM(member_state = 'ONLINE'),
-				COALESCE(SUM(member_role = 'PRIMARY' AND member_id = @@server_uuid), 0)
-				FROM performance_schema.replication_group_members`,
-		).Scan(&states[i], &online, &primary)
-		cancel()
-		if online != members && states[i] == "ONLINE" {
-			states[i] = "WAITING"
-		}
-		primaries += primary
-	}
-	if primaries == 1 {
-		r.rejoin(states)
-	}
-	return primaries == 1 &&
-		!slices.ContainsFunc(states, func(s string) bool { return s != "ONLINE" })
-}
-
-// endUnreachable kills the members that another says it cannot reach. They start and join anew.
-func (r *rig) endUnreachable() {
-	r.Helper()
-	var ports []string
-	for _, db := range r.dbs {
-		var port sql.NullString
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_ = db.QueryRowContext(ctx, `SELECT MAX(member_port) FROM performance_schema.replication_group_members
-			WHERE member_state = 'UNREACHABLE'`).Scan(&port)
-		cancel()
-		ports = append(ports, port.String)
-	}
-	for i := range r.dsns {
-		if slices.Contains(ports, r.port(i)) {
-			r.Logf("member %d is unreachable to another, and is started anew", i+1)
-			r.signal(i, syscall.SIGKILL)
-		}
-	}
-}
-
-// rejoin is not for a member that is joining, or was just started and joins by itself.
-func (r *rig) rejoin(states []string) {
-	for i, state := range states {
-		if state == "ERROR" || state == "OFFLINE" {
-			_, err := r.dbs[i].Exec(`STOP GROUP_REPLICATION`)
-			if err == nil {
-				_, err = r.dbs[i].Exec(`START GROUP_REPLICATION`)
-			}
-			r.Logf("member %d was %s, and is told to join again: %v", i+1, state, err)
-		}
-	}
 }
 
 func (r *rig) eventually(what string, done func() bool) {
