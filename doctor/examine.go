@@ -18,7 +18,8 @@ import (
 
 // Examine makes the checks one after the other, on one connection of db at a time and for a moment
 // on a second one. It locks no key of yours. The check "open" does what rowlock.Open does, which
-// runs every kind of statement on a key of its own and removes it; all other checks only read.
+// runs every kind of statement on a key of its own and removes it, and begins an era where a client
+// would. All other checks only read.
 //
 // The error wraps lease.ErrConfig for bad arguments. It wraps lease.ErrUnknown if the database
 // cannot be reached, or is gone before the end; the report then has the findings until then. ctx

@@ -139,6 +139,29 @@ func TestTablesAreMadeAndRemoved(t *testing.T) {
 	})
 }
 
+// Programs in other languages begin no era: docs/protocol.md has this command begin one for them.
+func TestMigrateStatusBeginsAnEra(t *testing.T) {
+	each(t, func(b *bed) {
+		eras := func() (n int) {
+			b.Helper()
+			query := b.SQL(`SELECT COUNT(*) FROM {rowlock_meta} WHERE start IS NOT NULL AND name <> 'eras'`)
+			if err := b.DB.QueryRowContext(b.Context(), query).Scan(&n); err != nil {
+				b.Fatal(err)
+			}
+			return n
+		}
+		b.Exec(b.T, `DELETE FROM {rowlock_meta} WHERE start IS NOT NULL AND name <> 'eras'`)
+		b.does("ls")
+		if n := eras(); n != 0 {
+			b.Errorf("what reads has begun %d eras", n)
+		}
+		b.wants(0, "", "migrate", "status")
+		if n := eras(); n != 1 {
+			b.Errorf("rowlock migrate status has begun %d eras", n)
+		}
+	})
+}
+
 // A benchmark leaves no table behind, also when it is interrupted.
 func TestABenchmarkCleansUp(t *testing.T) {
 	each(t, func(b *bed) {

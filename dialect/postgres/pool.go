@@ -14,9 +14,9 @@ import (
 // least one, or refuses with lease.ErrPool.
 //
 // A client keeps 3 connections of pool (Config.Connections). While it waits for a lock it has one
-// more to listen on, if pool is larger than 4, and for a busy key one more, if pool is larger than
-// 6. pgxpool's default is 4, or the number of CPUs if that is more: set pool_max_conns to what the
-// application needs and 5 more.
+// more to listen on, if pool is larger than 4. pgxpool's default is 4, or the number of CPUs if
+// that is more: set pool_max_conns to what the application needs and 4 more, and 5 with
+// Config.Trace.
 //
 // Close in this order: the client, the *sql.DB, pool. pool.Close waits until its connections are
 // back, and a client that is open keeps its own.

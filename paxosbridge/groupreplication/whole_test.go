@@ -28,7 +28,7 @@ const (
 	stuck = 2 * alone
 )
 
-// mending is held by whoever looks after the group: tests that run beside each other share it.
+// mending is held by the test that looks after the group, which tests beside it share.
 var mending sync.Mutex
 
 // whole waits until every member reports all members. A member that has given up is told to join
@@ -115,8 +115,8 @@ func (r *rig) patiently(member int, query string) error {
 	return err
 }
 
-// makeAnew ends the group and has the member that has all the transactions found another. Any other
-// founder would have the rest refuse to join, for what they have and it has not. A member that does
+// makeAnew ends the group and has the member that has all the transactions begin another. Any other
+// would have the rest refuse to join, for what they have and it has not. A member that does
 // not leave is killed, and left for the next time.
 func (r *rig) makeAnew() {
 	r.Helper()
@@ -128,21 +128,21 @@ func (r *rig) makeAnew() {
 			return
 		}
 	}
-	founder := r.mostAdvanced()
-	if founder < 0 {
+	first := r.mostAdvanced()
+	if first < 0 {
 		return
 	}
 	for _, q := range []string{
 		`SET GLOBAL group_replication_bootstrap_group = ON`, `START GROUP_REPLICATION`,
 		`SET GLOBAL group_replication_bootstrap_group = OFF`,
 	} {
-		if err := r.patiently(founder, q); err != nil {
-			r.Logf("member %d: %s: %v", founder+1, q, err)
+		if err := r.patiently(first, q); err != nil {
+			r.Logf("member %d: %s: %v", first+1, q, err)
 		}
 	}
 	for i := 1; i < members; i++ { // one by one: two at once can find each other
-		if err := r.patiently((founder+i)%members, `START GROUP_REPLICATION`); err != nil {
-			r.Logf("member %d does not join: %v", (founder+i)%members+1, err)
+		if err := r.patiently((first+i)%members, `START GROUP_REPLICATION`); err != nil {
+			r.Logf("member %d does not join: %v", (first+i)%members+1, err)
 		}
 	}
 }
