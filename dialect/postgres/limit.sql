@@ -75,7 +75,7 @@ WITH limited AS (
   UPDATE rowlock AS r
   SET owner = f.owner, note = f.note, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
-  FROM found AS f WHERE r.ctid = f.place
+  FROM found AS f WHERE r.ctid = f.place AND r.key = f.key
   RETURNING f.n, r.token
 )
 SELECT n, 1 AS outcome, token, false AS awaited, '' AS note, 0::bigint AS remaining FROM done

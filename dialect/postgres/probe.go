@@ -95,8 +95,9 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 			"after which tokens start again and what was done once is done again; ALTER TABLE %s SET LOGGED",
 			lease.ErrNotDurable, name, emptied)
 	case !keyed:
-		return fmt.Errorf("%w: %s has lost its primary key, as in a restore that was cut short, so that two "+
-			"may hold one key; rowlock doctor tells how to make it", lease.ErrNoSchema, name)
+		return fmt.Errorf("%w: %s has lost its primary key, as in a restore that was cut short, or a table "+
+			"inherits from it, so that two may hold one key; rowlock doctor tells how to make the key, and ALTER "+
+			"TABLE … NO INHERIT separates the other", lease.ErrNoSchema, name)
 	case lacks != nil:
 		return fmt.Errorf("%w: the database user lacks %s on %s", lease.ErrPrivilege,
 			strings.Join(lacks, ", "), name)
@@ -123,7 +124,8 @@ func (d *database) table(ctx context.Context, conn *sql.Conn, table string) (
 	err = conn.QueryRowContext(ctx, `SELECT coalesce((SELECT format('%s.%I', relnamespace::regnamespace, relname)
 			FROM pg_class WHERE oid IN (SELECT c.oid UNION SELECT relid FROM pg_partition_tree(c.oid))
 			AND relkind <> 'p' AND relpersistence <> 'p' LIMIT 1), ''), relkind NOT IN ('r', 'p') OR EXISTS (
-			SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisunique AND indisvalid),
+			SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisunique AND indisvalid)
+			AND (relkind = 'p' OR NOT EXISTS (SELECT 1 FROM pg_inherits WHERE inhparent = c.oid)),
 		has_table_privilege(oid, 'SELECT'), has_table_privilege(oid, 'INSERT'),
 		has_table_privilege(oid, 'UPDATE'), has_table_privilege(oid, 'DELETE')
 		FROM pg_class AS c WHERE oid = to_regclass($1)`, d.settings.Names.Table(table, quote)).

@@ -83,7 +83,7 @@ SELECT 1 FROM rowlock WHERE key = $1 FOR NO KEY UPDATE SKIP LOCKED
 UPDATE rowlock AS r
 SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
+WHERE r.key = $1 AND r.ctid = (SELECT f.ctid FROM rowlock AS f
   WHERE f.key = $1 AND f.placement = @placement AND f.owner IS NULL AND f.token BETWEEN 0 AND @last_token - 1
   FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING r.token
@@ -105,7 +105,7 @@ FROM unnest($1::bytea[]) WITH ORDINALITY AS w (key, n) JOIN rowlock AS r ON r.ke
 -- It locks in key order before it writes anything, so that two batches cannot deadlock. It uses SKIP LOCKED,
 -- because a row may be locked for as long as a fence lasts, and the rest of the batch would wait for it. It
 -- updates by ctid, because finding the rows again by key would take as long as the first time. A row that was
--- changed since the statement's snapshot is not found by ctid, and answered 0.
+-- changed since the statement's snapshot is not found by ctid, and answered 0. Partitions share ctids: hence the key.
 --
 -- With all or nothing it also locks nothing unless every change seems possible, so that a loser
 -- writes nothing. It counts the locked rows by ctid as it will update them: a row that was taken
@@ -134,8 +134,8 @@ WITH want AS (
       acquired_at = CASE WHEN f.owner IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM found AS f
-  WHERE r.ctid = f.place
-    AND (NOT $8::bool OR (SELECT count(*) FROM found AS f JOIN rowlock AS r ON r.ctid = f.place)
+  WHERE r.ctid = f.place AND r.key = f.key
+    AND (NOT $8::bool OR (SELECT count(*) FROM found AS f JOIN rowlock AS r ON r.ctid = f.place AND r.key = f.key)
       = (SELECT count(*) FROM want))
   RETURNING f.n, r.token, f.owner IS NULL AND EXISTS (SELECT 1 FROM rowlock_queue AS q
     WHERE q.key = r.key AND q.waiter <> $7 AND q.alive_until > clock_timestamp()) AS awaited
@@ -280,7 +280,7 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
 -- $1 key, $2 owner, $3 token, or 0 for any token of this owner, $4 the releasing process. release for one of several
 -- statements that one transaction has, as acquire-piped: a fence may have the row locked for long.
 UPDATE rowlock AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
+WHERE r.key = $1 AND r.ctid = (SELECT f.ctid FROM rowlock AS f
   WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.placement = @placement
   FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
@@ -299,7 +299,7 @@ RETURNING EXISTS (SELECT 1 FROM rowlock_queue AS q
 -- name: release-piped-relaxed
 -- As release-piped, for a transaction in which every statement is one, and as release-relaxed.
 UPDATE rowlock AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE r.ctid = (SELECT f.ctid FROM rowlock AS f
+WHERE r.key = $1 AND r.ctid = (SELECT f.ctid FROM rowlock AS f
   WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.placement = @placement
   FOR NO KEY UPDATE SKIP LOCKED)
   AND set_config('synchronous_commit', 'off', true) = 'off'

@@ -34,6 +34,6 @@ ORDER BY at DESC, id DESC LIMIT $4::bigint
 -- name: trace-sweep
 -- $1 retention in µs, $2 the most rows to remove: the oldest. statement_timestamp, because an index
 -- cannot be searched for a clock that goes on.
-DELETE FROM rowlock_trace WHERE ctid = ANY (ARRAY(
+DELETE FROM rowlock_trace WHERE at < statement_timestamp() - $1::bigint * interval '1 microsecond' AND ctid = ANY (ARRAY(
   SELECT ctid FROM rowlock_trace WHERE at < statement_timestamp() - $1::bigint * interval '1 microsecond'
   ORDER BY at, id LIMIT $2::bigint))

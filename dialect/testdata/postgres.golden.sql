@@ -583,7 +583,7 @@ WITH /* rowlock apply-within */ limited AS (
   UPDATE "rowlock" AS r
   SET owner = f.owner, note = f.note, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
-  FROM found AS f WHERE r.ctid = f.place
+  FROM found AS f WHERE r.ctid = f.place AND r.key = f.key
   RETURNING f.n, r.token
 )
 SELECT n, 1 AS outcome, token, false AS awaited, '' AS note, 0::bigint AS remaining FROM done
@@ -1065,7 +1065,7 @@ SELECT /* rowlock seize */ 1 FROM "rowlock" WHERE key = $1 FOR NO KEY UPDATE SKI
 UPDATE /* rowlock acquire-piped */ "rowlock" AS r
 SET owner = $2, note = $3, token = greatest(r.token, @era) + 1, acquired_at = clock_timestamp(),
     expires_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
-WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
+WHERE r.key = $1 AND r.ctid = (SELECT f.ctid FROM "rowlock" AS f
   WHERE f.key = $1 AND f.placement = 0 AND f.owner IS NULL AND f.token BETWEEN 0 AND 9223372036853727231 - 1
   FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING r.token
@@ -1100,8 +1100,8 @@ WITH /* rowlock apply */ want AS (
       acquired_at = CASE WHEN f.owner IS NULL THEN r.acquired_at ELSE clock_timestamp() END,
       expires_at = clock_timestamp() + f.ttl * interval '1 microsecond'
   FROM found AS f
-  WHERE r.ctid = f.place
-    AND (NOT $8::bool OR (SELECT count(*) FROM found AS f JOIN "rowlock" AS r ON r.ctid = f.place)
+  WHERE r.ctid = f.place AND r.key = f.key
+    AND (NOT $8::bool OR (SELECT count(*) FROM found AS f JOIN "rowlock" AS r ON r.ctid = f.place AND r.key = f.key)
       = (SELECT count(*) FROM want))
   RETURNING f.n, r.token, f.owner IS NULL AND EXISTS (SELECT 1 FROM "rowlock_queue" AS q
     WHERE q.key = r.key AND q.waiter <> $7 AND q.alive_until > clock_timestamp()) AS awaited
@@ -1216,7 +1216,7 @@ RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
 
 -- dialect/postgres/statements.sql: release-piped
 UPDATE /* rowlock release-piped */ "rowlock" AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
+WHERE r.key = $1 AND r.ctid = (SELECT f.ctid FROM "rowlock" AS f
   WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.placement = 0
   FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
@@ -1231,7 +1231,7 @@ RETURNING EXISTS (SELECT 1 FROM "rowlock_queue" AS q
 
 -- dialect/postgres/statements.sql: release-piped-relaxed
 UPDATE /* rowlock release-piped-relaxed */ "rowlock" AS r SET owner = NULL, note = '', expires_at = clock_timestamp()
-WHERE r.ctid = (SELECT f.ctid FROM "rowlock" AS f
+WHERE r.key = $1 AND r.ctid = (SELECT f.ctid FROM "rowlock" AS f
   WHERE f.key = $1 AND f.owner = $2 AND $3::bigint IN (f.token, 0) AND f.placement = 0
   FOR NO KEY UPDATE SKIP LOCKED)
   AND set_config('synchronous_commit', 'off', true) = 'off'
@@ -1366,7 +1366,7 @@ WHERE key = $1 AND at <= 'epoch'::timestamptz + $2::bigint * interval '1 microse
 ORDER BY at DESC, id DESC LIMIT $4::bigint
 
 -- dialect/postgres/trace.sql: trace-sweep
-DELETE /* rowlock trace-sweep */ FROM "rowlock_trace" WHERE ctid = ANY (ARRAY(
+DELETE /* rowlock trace-sweep */ FROM "rowlock_trace" WHERE at < statement_timestamp() - $1::bigint * interval '1 microsecond' AND ctid = ANY (ARRAY(
   SELECT ctid FROM "rowlock_trace" WHERE at < statement_timestamp() - $1::bigint * interval '1 microsecond'
   ORDER BY at, id LIMIT $2::bigint))
 
