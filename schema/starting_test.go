@@ -43,16 +43,6 @@ func opening(s server, db *sql.DB) <-chan error {
 	return opened
 }
 
-// waitsFor says how many sessions have waited for a table for two seconds, by their server.
-var waitsFor = map[string]string{
-	"postgres": `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-		AND wait_event_type = 'Lock' AND state_change < clock_timestamp() - interval '2 s'`,
-	"mysql": `SELECT count(*) FROM performance_schema.processlist WHERE db = DATABASE()
-		AND state LIKE 'Waiting for table%lock' AND time > 2`,
-	"mariadb": `SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE()
-		AND state LIKE 'Waiting for table%lock' AND time_ms > 2000`,
-}
-
 // A migration makes each statement on a table wait behind its own, for a second. On a slow machine
 // that is as long as a migration waits: a process that starts must wait for longer.
 func TestAProcessThatStartsWaitsForALockedTable(t *testing.T) {
@@ -63,12 +53,10 @@ func TestAProcessThatStartsWaitsForALockedTable(t *testing.T) {
 			migrate(t, s, db)
 			end := locking(t, s, db)
 			opened := opening(s, db)
-			for one[int](t, db, waitsFor[s.name]) == 0 {
-				select {
-				case err := <-opened:
-					t.Fatalf("did not wait: %v", err)
-				case <-time.After(10 * time.Millisecond):
-				}
+			select {
+			case err := <-opened:
+				t.Fatalf("did not wait: %v", err)
+			case <-time.After(3 * time.Second):
 			}
 			end()
 			if err := <-opened; err != nil {

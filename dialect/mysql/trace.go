@@ -7,15 +7,14 @@ import (
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 )
 
-// SetupTrace bounds what Setup leaves unbounded: the wait for a table that is locked or
-// altered, and a long reading.
+// SetupTrace bounds what Setup leaves unbounded: a long reading.
 func (d *database) SetupTrace(ctx context.Context, s *conn.Session) error {
 	if err := d.Setup(ctx, s); err != nil {
 		return err
 	}
-	set := `SET SESSION lock_wait_timeout = 1, max_execution_time = 5000`
+	set := `SET SESSION max_execution_time = 5000`
 	if s.Flavor == mariaDB {
-		set = `SET SESSION lock_wait_timeout = 1, max_statement_time = 5`
+		set = `SET SESSION max_statement_time = 5`
 	}
 	_, err := s.Conn().ExecContext(ctx, set)
 	return err

@@ -1339,9 +1339,6 @@ START /* rowlock begin */ TRANSACTION
 -- schema/statements/mysql.sql: lock
 SELECT /* rowlock lock */ GET_LOCK(SHA2('`rowlock_meta`', 224), 10) <=> 1
 
--- schema/statements/mysql.sql: bound
-SET /* rowlock bound */ SESSION lock_wait_timeout = 1
-
 -- schema/statements/mysql.sql: blockers
 SELECT /* rowlock blockers */ GROUP_CONCAT(DISTINCT blocker SEPARATOR ', ') FROM (
   SELECT CONCAT('session ', t.processlist_id, ' of ', t.processlist_user, '@', t.processlist_host)

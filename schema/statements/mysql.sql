@@ -15,11 +15,6 @@ START TRANSACTION
 -- The lock is the server's, and these tables' alone: a name has 64 bytes at most.
 SELECT GET_LOCK(SHA2('rowlock_meta', 224), 10) <=> 1
 
--- name: bound
--- Of the waits for tables, in a migration alone: a process that starts meanwhile waits for longer
--- than a migration's attempt does.
-SET SESSION lock_wait_timeout = 1
-
 -- name: blockers
 -- schema, table names. The session that migrates, and of those that use a table the oldest.
 SELECT GROUP_CONCAT(DISTINCT blocker SEPARATOR ', ') FROM (
