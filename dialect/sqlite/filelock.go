@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -106,7 +107,8 @@ var query = regexp.MustCompile(`\?[^?]*=|&(_\w+|mode|cache|vfs|nolock|immutable|
 // checkName refuses a file whose name has the options of a DSN in it: the settings are not made,
 // and programs that write the DSN in another way lock in another file. It refuses one that has
 // other names: SQLite's log, and in it the locks, is in files beside the name by which each program
-// opens it, so that programs that open it by two names are granted the same keys.
+// opens it, so that programs that open it by two names are granted the same keys. So are those that
+// have the file, and not its folder, mounted.
 func checkName(path string) error {
 	if query.MatchString(path) { // options may have a / in them
 		file, _, _ := strings.Cut(path, "?")
@@ -116,6 +118,14 @@ func checkName(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() {
 		return nil // Open makes the one, and refuses the other
+	}
+	file, _ := filepath.EvalSymlinks(path)
+	file, _ = filepath.Abs(file)
+	mounts, _ := os.ReadFile("/proc/self/mountinfo") // in which a blank is \040
+	if strings.Contains(strings.ReplaceAll(string(mounts), `\040`, " "), " "+file+" ") {
+		return fmt.Errorf("%w: %s is mounted alone, as into a container, and its log and locks are beside the "+
+			"mount, where other containers and the host do not see them: they would be granted the same keys "+
+			"and damage the file; mount its folder", lease.ErrConfig, path)
 	}
 	links := reflect.Indirect(reflect.ValueOf(info.Sys())).FieldByName("Nlink") // Windows has none
 	if links.IsValid() && links.Convert(reflect.TypeFor[uint64]()).Uint() > 1 {

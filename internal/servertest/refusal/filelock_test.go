@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rowlockdb/rowlock"
@@ -133,4 +135,36 @@ func TestOpenRefusesAFileWithSeveralNames(t *testing.T) {
 	c, err := rowlock.Open(db, sqlite.New(), nil)
 	s.OK(err)
 	s.OK(c.Close())
+}
+
+// mounted names the files of a child whose mounts are its own.
+const mounted = "ROWLOCK_TEST_MOUNTED"
+
+// A file that is mounted without its folder has a log in each container. With its folder it has one.
+func TestOpenRefusesAFileThatIsMountedAlone(t *testing.T) {
+	s := &servertest.Scene{T: t}
+	if place := os.Getenv(mounted); place != "" {
+		alone, whole := filepath.Join(place, "alone is.db"), filepath.Join(place, "folder", "app.db")
+		if _, err := sqlite.Open(alone); !errors.Is(err, rowlock.ErrConfig) || !strings.Contains(err.Error(), "mount its folder") {
+			t.Errorf("sqlite.Open(%q): %v", alone, err)
+		}
+		refused(s, s.Dial("sqlite", "file:"+alone+"?"+settings), sqlite.New(), rowlock.ErrConfig, "mounted alone", alone)
+		db, err := sqlite.Open(whole)
+		s.OK(err)
+		s.OK(db.Close())
+		return
+	}
+	if err := exec.Command("unshare", "--mount", "true").Run(); err != nil {
+		t.Skip("SKIPPED, NOT TESTED: no mounts of its own: ", err)
+	}
+	path, place := migrated(s), t.TempDir()
+	s.OK(os.WriteFile(filepath.Join(place, "alone is.db"), nil, 0o600))
+	s.OK(os.Mkdir(filepath.Join(place, "folder"), 0o700))
+	child := exec.Command("unshare", "--mount", "sh", "-c", `mount --bind "$1" "$2/alone is.db" &&
+		mount --bind "$(dirname "$1")" "$2/folder" && exec "$3" -test.run "$4"`, "sh",
+		path, place, os.Args[0], "^"+t.Name()+"$")
+	child.Env = append(os.Environ(), mounted+"="+place)
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
 }
