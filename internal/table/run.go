@@ -2,10 +2,12 @@ package table
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
 	"github.com/rowlockdb/rowlock/internal/era"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // mostMerged is how many pending operations become one statement. Measured on PostgreSQL, one of a
@@ -42,9 +44,14 @@ func (e *engine) runTogether(ctx context.Context, session *conn.Session, ops []*
 func (e *engine) good(err error) bool { return e.reusable(err) && !era.IsUnlearned(err) }
 
 // reusable is good for a batch. What grants runs again alone, and is refused again. Releases need
-// no other connection.
+// no other connection. One that lacks a right may have a role that the application has left in it:
+// another may not.
 func (e *engine) reusable(err error) bool {
-	return err == nil || sqlstore.Judge(e.d, err).Class.Good()
+	if err == nil {
+		return true
+	}
+	v := sqlstore.Judge(e.d, err)
+	return v.Class.Good() && !errors.Is(v.As, lease.ErrPrivilege) && !errors.Is(v.As, lease.ErrReadOnly)
 }
 
 // These are the tasks that an op can run alone, each a fast statement of its own.
