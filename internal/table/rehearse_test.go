@@ -74,3 +74,41 @@ func TestARehearsalReapsItsRowOnceThatIsNoLongerLocked(t *testing.T) {
 		}
 	})
 }
+
+// A statement of the opening that was given up may be carried out when others have used its key
+// since: it locks a key that only the opening knows.
+func TestAnOpeningOutlivesItsOwnLateStatements(t *testing.T) {
+	for _, before := range []string{"acquire", "dead-lock", "reap"} {
+		t.Run("before "+before, func(t *testing.T) {
+			onServers(t, func(t *testing.T, e *testdb.Env) {
+				late, grants := faultdb.NewGate(), 0
+				db, err := faultdb.Open(e.Driver, e.Source, faultdb.Func(func(op faultdb.Op) faultdb.Fault {
+					if !op.Executes() {
+						return faultdb.None
+					}
+					if strings.Contains(op.Query, "/* rowlock acquire") {
+						if grants++; grants == 1 {
+							return faultdb.SendLate(late)
+						}
+					}
+					if strings.Contains(op.Query, "/* rowlock "+before) && grants != 2 {
+						late.Release()
+						late.Wait()
+					}
+					return faultdb.None
+				}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer db.Close()
+				s, _, err := table.Open(t.Context(), db, e.Dialect, table.Options{Connections: 2, Timeout: 5 * time.Second})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
