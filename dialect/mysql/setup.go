@@ -16,10 +16,10 @@ import (
 
 const (
 	// meaning are the settings that change what statements mean. They are literals, because DEFAULT is
-	// the server's global value, which may be what is to be undone. MySQL does not notice that a client
-	// is gone that waits for a table: what was given up would run when that is free. sql_mode is
-	// strict, whatever the server defaults to. Safe updates would refuse batches. Without derived_merge MySQL takes a
-	// parameter of bytes for text (error 3854).
+	// the server's global value, which may be what is to be undone. sql_mode is strict, whatever the
+	// server defaults to. Safe updates would refuse batches. MySQL does not notice that a client is
+	// gone which waits for a table: what was given up would run later. Without derived_merge it takes
+	// a parameter of bytes for text (error 3854).
 	meaning = `sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1,
 			sql_safe_updates = 0, sql_auto_is_null = 0, time_zone = '+00:00',
 			foreign_key_checks = 1, unique_checks = 1, lock_wait_timeout = 1,

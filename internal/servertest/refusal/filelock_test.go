@@ -140,7 +140,7 @@ func TestOpenRefusesAFileWithSeveralNames(t *testing.T) {
 // mounted names the files of a child whose mounts are its own.
 const mounted = "ROWLOCK_TEST_MOUNTED"
 
-// A file that is mounted without its folder has a log in each container. With its folder it has one.
+// A file that is mounted without its folder has a log in each container, and else one.
 func TestOpenRefusesAFileThatIsMountedAlone(t *testing.T) {
 	s := &servertest.Scene{T: t}
 	if place := os.Getenv(mounted); place != "" {
