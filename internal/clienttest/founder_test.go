@@ -83,3 +83,44 @@ func TestAReaderBehindAFounderEndsWithItsContext(t *testing.T) {
 		drop(t, <-first)
 	})
 }
+
+// A reader of a key that another process has locked waits for it in the queue, and one of a free
+// key makes its group, however many groups of other keys the client makes at the time.
+func TestGroupsOfOtherKeysKeepNoReaderFromItsQueue(t *testing.T) {
+	for name, fair := range map[string]bool{"": false, "fair": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := NewScript()
+				c := Client(t, s, &rowlock.Config{Fair: fair, Reaper: rowlock.ReaperConfig{Off: true}})
+				s.OnShare = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+					if reqs[0].Key != "other" { // its group is made while the call asks
+						time.Sleep(roundTrip)
+						drop(t, share(t, c, "other"))
+					}
+					return s.Store.Share(ctx, reqs)
+				}
+				Another(t, s.Store, "held", time.Hour)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				var shown atomic.Int64
+				var reader sync.WaitGroup
+				reader.Go(func() {
+					_, err := c.RLock(ctx, "held", rowlock.OnWait(func(rowlock.Waiting) { shown.Add(1) }))
+					WantIs(t, "a reader of the held key", err, rowlock.ErrHeld, context.DeadlineExceeded)
+				})
+				time.Sleep(time.Second)
+				if n := c.Stats(); n.Waiting != 1 || shown.Load() == 0 || n.Contended > 20 {
+					t.Errorf("%d readers wait after %d attempts; one was told so %d times",
+						n.Waiting, n.Contended, shown.Load())
+				}
+				began := time.Now()
+				if l, err := c.RLock(ctx, "free"); err != nil || time.Since(began) > 5*roundTrip {
+					t.Errorf("a reader of a free key took %s: %v", time.Since(began), err)
+				} else {
+					drop(t, l)
+				}
+				reader.Wait()
+			})
+		})
+	}
+}

@@ -12,9 +12,15 @@ import (
 // attempt, and then join its group: otherwise each would ask, lose, and find the group at its next
 // try only.
 type leaders struct {
-	mu    sync.Mutex
-	now   map[string]*leader
-	ended int // so many founders have
+	mu  sync.Mutex
+	now map[string]leading
+}
+
+// leading is what the calls for one key know of its leaders. A call that minded those of other keys
+// would ask for a held key again and again, and never wait in the queue.
+type leading struct {
+	calls, ended int // without calls, how many leaders have ended is forgotten
+	by           *leader
 }
 
 type leader struct {
@@ -23,11 +29,19 @@ type leader struct {
 	done chan struct{}
 }
 
-// count is how many founders have ended.
-func (f *leaders) count() int {
+// count counts calls more for key, and returns how many of its leaders have ended.
+func (f *leaders) count(key string, calls int) (ended int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.ended
+	if f.now == nil {
+		f.now = make(map[string]leading)
+	}
+	of := f.now[key]
+	of.calls += calls
+	if f.now[key] = of; of.calls == 0 {
+		delete(f.now, key)
+	}
+	return of.ended
 }
 
 // lead makes the caller the leader for key, unless another call is, or the key is not free. It
@@ -35,15 +49,13 @@ func (f *leaders) count() int {
 func (f *leaders) lead(key string, free bool, ended int) (mine, other *leader, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if other = f.now[key]; other != nil || f.ended != ended || !free {
-		return nil, other, f.ended != ended
+	of := f.now[key]
+	if of.by != nil || of.ended != ended || !free {
+		return nil, of.by, of.ended != ended
 	}
-	if f.now == nil {
-		f.now = make(map[string]*leader)
-	}
-	mine = &leader{all: f, key: key, done: make(chan struct{})}
-	f.now[key] = mine
-	return mine, nil, false
+	of.by = &leader{all: f, key: key, done: make(chan struct{})}
+	f.now[key] = of
+	return of.by, nil, false
 }
 
 // end lets the others go on. It may be called more than once, and for nil.
@@ -53,9 +65,8 @@ func (f *leader) end() {
 	}
 	f.all.mu.Lock()
 	defer f.all.mu.Unlock()
-	if f.all.now[f.key] == f {
-		delete(f.all.now, f.key)
-		f.all.ended++
+	if of := f.all.now[f.key]; of.by == f {
+		f.all.now[f.key] = leading{calls: of.calls, ended: of.ended + 1}
 		close(f.done)
 	}
 }
@@ -71,13 +82,10 @@ func (e *freeError) Unwrap() error { return e.held }
 // nor is that a reason for other calls to wait in the queue.
 func (a *Asker) shareFirst(ctx context.Context, c *Call) (Grants, *leader, error) {
 	for {
-		ended := a.leaders.count()
+		ended := a.leaders.count(c.Keys[0], 0)
 		g, err := a.share(ctx, c, false)
-		switch {
-		case err == nil:
-			return g, nil, nil
-		case !passing(err) || len(c.Keys) != 1 || ctx.Err() != nil:
-			return Grants{}, nil, err
+		if err == nil || !passing(err) || len(c.Keys) != 1 || ctx.Err() != nil {
+			return g, nil, err
 		}
 		_, free := err.(*freeError)
 		mine, other, again := a.leaders.lead(c.Keys[0], free, ended)

@@ -164,6 +164,8 @@ type reader struct {
 // waitToShare is Wait for a call that shares its keys. It tries beside the queue first: a thousand
 // readers join in one statement.
 func (a *Asker) waitToShare(ctx context.Context, q Queue, c *Call) (Grants, error) {
+	a.leaders.count(c.Keys[0], 1)
+	defer a.leaders.count(c.Keys[0], -1)
 	g, leader, err := a.shareFirst(ctx, c)
 	defer leader.end()
 	switch {
