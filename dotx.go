@@ -243,7 +243,7 @@ func (s *section) leave(ctx context.Context, tx lease.Transaction) error {
 	s.takeNext()
 	return s.locks.each(func(l *Lock) error {
 		switch {
-		case s.terms.keeps && l.h.lease.Shared:
+		case s.terms.keeps && l.h.id().Shared:
 			return nil
 		case s.terms.keeps:
 			return s.locks.k.tx.Unmark(ctx, tx, l.h.lease.Key)

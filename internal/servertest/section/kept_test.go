@@ -126,6 +126,31 @@ func TestSectionsOfOneLockLoseNoUpdate(t *testing.T) {
 	})
 }
 
+// For the race detector: a Downgrade that changes nothing writes what the section's end reads.
+func TestADowngradeBesideASection(t *testing.T) {
+	servertest.Each(t, func(s *servertest.Scene) {
+		table, l := s.Ledger(), s.Take(s.Client(), "k")
+		ended, end := context.WithCancel(s.Context())
+		end()
+		var beside sync.WaitGroup
+		s.OK(l.DoTx(s.Context(), func(ctx context.Context, tx *sql.Tx) error {
+			first := make(chan struct{})
+			beside.Go(func() {
+				for i := range 100 {
+					s.WantErr(l.Downgrade(ended), context.Canceled)
+					if i == 0 {
+						close(first)
+					}
+				}
+			})
+			<-first
+			return add(table)(ctx, tx)
+		}))
+		beside.Wait()
+		s.OK(l.Unlock(s.Context()))
+	})
+}
+
 // A statement that ends with the lock says no more than that its ctx was canceled.
 func TestASectionThatEndsWithItsLockSaysSo(t *testing.T) {
 	servertest.Each(t, func(s *servertest.Scene) {
