@@ -72,10 +72,9 @@ func (f *leader) end() {
 }
 
 // freeError says that a key is free, to a call that may not make a reader group of it now.
-type freeError struct{ held *lease.HeldError }
+type freeError struct{ *lease.HeldError }
 
-func (e *freeError) Error() string { return e.held.Error() }
-func (e *freeError) Unwrap() error { return e.held }
+func (e *freeError) Unwrap() error { return e.HeldError }
 
 // shareFirst tries to join the reader groups of a call's keys. If the only key is free, the call
 // becomes its leader, and the error is as of a held key. A leader holds the key alone for a moment:

@@ -50,7 +50,10 @@ func (a *Asker) share(ctx context.Context, c *Call, makes bool) (Grants, error) 
 	case !makes:
 		err = &freeError{&lease.HeldError{Key: free[0].Req.Key}}
 	default:
-		err = a.makeGroups(ctx, c, free)
+		if err = a.makeGroups(ctx, c, free); err != nil && ctx.Err() != nil {
+			a.Orphans.AddLeases(g.only(func(of *Grant) bool { return of.Answer.Granted }).Leases()...)
+			g = Grants{} // to give them up may take adapter.Timeout more, and Downgrade has taken it
+		}
 	}
 	if whole = err == nil; !whole {
 		return Grants{}, err
@@ -80,10 +83,7 @@ func (a *Asker) joined(ctx context.Context, c *Call, g Grants) (free []*Grant, e
 	if err == nil && len(refused.Each) > 0 {
 		err = a.contended(ctx, c, refused)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return free, nil
+	return free, err
 }
 
 // denied reports whether the user lacks a right or the tables lack members: then no member was
@@ -132,13 +132,12 @@ func (a *Asker) Downgrade(ctx context.Context, g Grants) (Grants, error) {
 				lease.ErrBusy, reqs[i].Key))
 		}
 	}
-	group := g
-	group.Shared = true
+	g.Shared = true
 	if err != nil {
-		a.Orphans.AddLeases(group.Leases()...)
+		a.Orphans.AddLeases(g.Leases()...)
 		return Grants{}, err
 	}
-	return group, nil
+	return g, nil
 }
 
 // outlast returns a ctx that ends adapter.Timeout after ctx does.
@@ -187,11 +186,9 @@ func (a *Asker) waitToShare(ctx context.Context, q Queue, c *Call) (Grants, erro
 func (r *reader) Attempt(ctx context.Context) (Grants, error) {
 	defer r.leader.end()
 	g, err := r.asker.Share(ctx, r.call)
-	switch r.joined = err == nil; {
-	case r.joined:
-		return g, nil
-	case !r.asker.Fair || !passing(err) || ctx.Err() != nil:
-		return Grants{}, err
+	r.joined = err == nil
+	if r.joined || !r.asker.Fair || !passing(err) || ctx.Err() != nil {
+		return g, err
 	}
 	return r.Waiter.Attempt(ctx)
 }
@@ -227,15 +224,12 @@ func (w *wait) refused(ctx context.Context, err error) {
 // ticked has a call that shares ask. Another notes its intent while it is the first that waits for
 // readers: what the last poll has read says so, and nothing is sent before.
 func (w *wait) ticked(ctx context.Context) (attempt bool) {
-	if w.call.Want.Shared {
-		return true
-	}
-	if w.Seen().Shared {
+	if !w.call.Want.Shared && w.Seen().Shared {
 		if at, _ := w.Position(); at.Ahead == 0 {
 			w.intend(ctx)
 		}
 	}
-	return false
+	return w.call.Want.Shared
 }
 
 // intend notes the intent, unless it was noted a moment ago. An error only delays this caller: the
@@ -251,12 +245,15 @@ func (w *wait) intend(ctx context.Context) {
 	_ = w.asker.Store.Intend(ctx, w.waiter, w.call.Keys, intentLasts)
 }
 
-// unintend ends what refused began. An intent that it cannot remove expires.
+// unintend ends what refused began. An intent that it cannot remove expires. Its time is short: the
+// call may have spent adapter.Timeout on leaving its queue.
 func (w *wait) unintend(ctx context.Context) {
 	if w.tick != nil {
 		w.tick.Stop()
 	}
 	if !w.waiter.IsZero() {
-		_ = w.asker.Store.Intend(context.WithoutCancel(ctx), w.waiter, w.call.Keys, 0)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adapter.Timeout/4)
+		defer cancel()
+		_ = w.asker.Store.Intend(ctx, w.waiter, w.call.Keys, 0)
 	}
 }
