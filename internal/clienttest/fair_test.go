@@ -205,6 +205,45 @@ func TestWaitersThatCameOneAfterTheOtherHaveOneHeartbeat(t *testing.T) {
 	})
 }
 
+// A waiter keeps its place however long it waits: with a TTL shorter than the pauses between polls
+// its ticket died at every heartbeat, and all that came later were served first.
+func TestAWaiterKeepsItsPlaceBetweenItsPolls(t *testing.T) {
+	for name, of := range map[string]struct{ ttl, pollMax, waits time.Duration }{
+		"a short TTL":    {200 * time.Millisecond, 250 * time.Millisecond, 10 * time.Second},
+		"a long PollMax": {TTL, 2 * TTL, 10 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := memstore.New()
+				client := func(pollMax time.Duration) *rowlock.Client {
+					return Client(t, s, &rowlock.Config{
+						Fair: true, PollMax: pollMax, Reaper: rowlock.ReaperConfig{Off: true},
+					})
+				}
+				others := client(0)
+				l := Take(t, others, "k", rowlock.TTL(time.Hour))
+				first := WaitIn(t, t.Context(), client(of.pollMax), "k", rowlock.TTL(of.ttl))
+				time.Sleep(of.waits)
+				second := WaitIn(t, t.Context(), others, "k")
+				time.Sleep(of.waits)
+				Unlock(t, l)
+				select {
+				case got := <-first:
+					if got.Err != nil {
+						t.Fatal(got.Err)
+					}
+					Unlock(t, got.Lock)
+					Unlock(t, (<-second).Lock)
+				case got := <-second:
+					t.Error("the waiter that came later has the key")
+					Unlock(t, got.Lock)
+					Unlock(t, (<-first).Lock)
+				}
+			})
+		})
+	}
+}
+
 // A heartbeat that is written after its waiter has left makes its ticket anew, and no waiter
 // would claim it.
 func TestAHeartbeatThatComesLateLeavesNoTicket(t *testing.T) {

@@ -229,7 +229,8 @@ func (q *Tickets) beat(ctx context.Context, silent []*ticket, now time.Time) err
 }
 
 // note keeps what was read. A waiter far from the head is polled more rarely, because all before it
-// must be served first.
+// must be served first. No age counts beyond the TTL: the pause is a quarter of it, and heartbeats
+// go with the polls, so that a ticket would die in a longer pause, and lose its place.
 func (q *Tickets) note(
 	waiters []lease.Lease, places []lease.QueuePosition, asked time.Time,
 ) map[string]observed {
@@ -245,7 +246,7 @@ func (q *Tickets) note(
 		t.note(p, asked)
 		mine := p.Granted || p.Err != nil || p.Ahead == 0 && p.Remaining <= 0 && !p.Missing
 		found[id] = observed{
-			Free: mine, Age: asked.Sub(t.changed) * time.Duration(1+p.Ahead),
+			Free: mine, Age: min(asked.Sub(t.changed)*time.Duration(1+p.Ahead), t.TTL),
 			Remaining: max(0, p.Remaining), Note: p.Note,
 		}
 	}
