@@ -3,6 +3,7 @@ package adapter_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
@@ -117,4 +118,32 @@ type cannot struct{ lease.Store }
 
 func (cannot) AcquireAll(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error) {
 	return nil, lease.ErrUnsupported
+}
+
+// failing is a store whose every Acquire fails, and counts them.
+type failing struct {
+	lease.Store
+	err  error
+	asks int
+}
+
+func (f *failing) Acquire(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error) {
+	f.asks++
+	return nil, f.err
+}
+
+// A call for any of several keys takes no longer than one for one key where nothing answers or no
+// connection is left. What passes of itself may concern one key only.
+func TestNoFurtherKeyIsAskedForOnceTheDatabaseDoesNotAnswer(t *testing.T) {
+	reqs := []lease.AcquireRequest{{Key: "a"}, {Key: "b"}, {Key: "c"}}
+	late := fmt.Errorf("not sent: %w", adapter.ErrLate)
+	for err, want := range map[error]int{
+		lease.ErrUnknown: 1, adapter.Outage(errors.New("no connection")): 1, late: 1, lease.ErrBusy: 3,
+	} {
+		f := &failing{Store: memstore.New(), err: err}
+		answers := adapter.Of(plain{f}).AcquireAny(t.Context(), reqs, 1)
+		if f.asks != want || !errors.Is(answers[0].Err, err) || answers[2].Possible != (want == 1) {
+			t.Errorf("%v: asked for %d keys, want %d: %+v", err, f.asks, want, answers)
+		}
+	}
 }

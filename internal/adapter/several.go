@@ -59,9 +59,9 @@ func (s *Store) ClaimAny(ctx context.Context, reqs []lease.AcquireRequest, n int
 	return until(ctx, reqs, n, s.Claim)
 }
 
-// until asks for one key after the other until n are granted. It asks for no further key after an
-// unknown outcome, because the database hangs or is down. A key that it did not ask for is
-// Possible.
+// until asks for one key after the other until n are granted. It asks for no further key if the
+// database hangs or is down, or has no connection: each key would take as long as the whole call
+// may. A key that it did not ask for is Possible.
 func until(
 	ctx context.Context, reqs []lease.AcquireRequest, n int,
 	ask func(context.Context, []lease.AcquireRequest) []lease.Acquired,
@@ -72,10 +72,10 @@ func until(
 	}
 	for i := 0; i < len(reqs) && n > 0; i++ {
 		answers[i] = ask(ctx, reqs[i:i+1])[0]
-		switch {
+		switch err := answers[i].Err; {
 		case answers[i].Granted:
 			n--
-		case errors.Is(answers[i].Err, lease.ErrUnknown), ctx.Err() != nil:
+		case errors.Is(err, lease.ErrUnknown), errors.Is(err, ErrLate), IsOutage(err), ctx.Err() != nil:
 			return answers
 		}
 	}

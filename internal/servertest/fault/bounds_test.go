@@ -43,6 +43,14 @@ var boundedCalls = []boundedCall{
 		_, err := c.LockAll(ctx, []string{key, key + "b", key + "c"})
 		return err
 	}},
+	{"TryLockAny", func(ctx context.Context, c *rowlock.Client, key string) error {
+		_, err := c.TryLockAny(ctx, []string{key, key + "b", key + "c"})
+		return err
+	}},
+	{"LockAny", func(ctx context.Context, c *rowlock.Client, key string) error {
+		_, err := c.LockAny(ctx, []string{key, key + "b", key + "c"})
+		return err
+	}},
 }
 
 // hangings are ways in which a database stops answering.
