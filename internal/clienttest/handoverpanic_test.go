@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/lease"
@@ -40,11 +41,12 @@ func (p *panicking) Pass(ctx context.Context, leases []lease.Lease) ([]lease.Pas
 }
 
 // unlocks has the driver panic in the holder's Unlock, whose program recovers. waits says that the
-// next owner does already. It fails unless that has the key long before the lease would expire.
-func unlocks(t *testing.T, what string, fair, waits bool) {
+// next owner does already, and holds how long: after a second the hand-over budget is spent. It
+// fails unless that owner has the key long before the lease would expire.
+func unlocks(t *testing.T, what string, fair, waits bool, holds time.Duration) {
 	store := &panicking{Store: memstore.New()}
 	c := Client(t, store, &rowlock.Config{
-		TTL: TTL, Fair: fair, Logger: slog.New(slog.DiscardHandler),
+		TTL: TTL, Fair: fair, HandOvers: 1, Logger: slog.New(slog.DiscardHandler),
 		Reaper: rowlock.ReaperConfig{Off: true},
 	})
 	held, err := c.Lock(t.Context(), "k")
@@ -60,6 +62,7 @@ func unlocks(t *testing.T, what string, fair, waits bool) {
 		free(t, c, "k")
 	}()
 	synctest.Wait()
+	time.Sleep(holds)
 	store.in.Store(&what)
 	panics(t, func() { _ = held.Unlock(t.Context()) })
 	close(unlocked)
@@ -69,15 +72,20 @@ func unlocks(t *testing.T, what string, fair, waits bool) {
 func TestADriverThatPanicsInUnlockForgetsNoWaiter(t *testing.T) {
 	for what, fair := range map[string]bool{"HandOver": false, "Pass": true} {
 		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { unlocks(t, what, fair, true) })
+			synctest.Test(t, func(t *testing.T) { unlocks(t, what, fair, true, 0) })
 		})
 	}
+}
+
+// The waiters of this process let those of others ask first, once the release is over.
+func TestADriverThatPanicsInUnlockPastTheBudgetForgetsNoWaiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { unlocks(t, "Release", false, true, time.Second) })
 }
 
 func TestADriverThatPanicsInUnlockLeavesNoLease(t *testing.T) {
 	for what, fair := range map[string]bool{"Release": false, "Pass": true} {
 		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { unlocks(t, what, fair, false) })
+			synctest.Test(t, func(t *testing.T) { unlocks(t, what, fair, false, 0) })
 		})
 	}
 }

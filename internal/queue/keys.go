@@ -184,12 +184,12 @@ func (u *usage) holds(now time.Time, d time.Duration) bool {
 }
 
 // Kept notes that this process is done with key, and can ask again only from now on. No release of
-// it follows.
+// it follows, nor does goLast, which would end the time in which other processes ask first.
 func (s *keys) Kept(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.find(key); k != nil {
-		k.released = time.Now()
+		k.released, k.holding = time.Now(), false
 	}
 }
 

@@ -185,6 +185,7 @@ func (r *Releaser) clean(items []Release, answered *bool) {
 		}
 		if i.Keep <= 0 && (i.Answer.Err != nil || !*answered) {
 			orphans = append(orphans, i.state.freed)
+			r.Queue.Kept(i.Lease.Key) // what waited for the end of the release would do so for ever
 		}
 		if i.state.leaves { // its holder has said when the key is to be free
 			i.Answer.Err = nil
