@@ -22,10 +22,10 @@ const (
 
 func after(ttl time.Duration) time.Time {
 	now := time.Now()
-	if until := now.Add(ttl).Add(beyond); until.After(now) {
+	if until := now.Add(ttl).Add(beyond); ttl > 0 && until.After(now) {
 		return until
 	}
-	return now.Add(usualLimit) // a TTL of centuries
+	return now.Add(usualLimit) // a TTL of centuries, or none
 }
 
 // call is a task on a pinned connection, with its answer.

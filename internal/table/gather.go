@@ -6,7 +6,9 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -38,7 +40,7 @@ type gathered struct {
 }
 
 // do answers each request. A caller that leaves early does not know the outcome, unless its
-// requests still waited for an earlier statement.
+// requests still waited for an earlier statement. That may hang: the caller's time counts from now.
 func (g *gather) do(ctx context.Context, note string, reqs []lease.RenewRequest) []member {
 	if err := ctx.Err(); err != nil {
 		return answers(reqs, nil, false, fmt.Errorf("rowlock: %s %q: %w", g.verb, reqs[0].Key, err))
@@ -59,25 +61,28 @@ func (g *gather) do(ctx context.Context, note string, reqs []lease.RenewRequest)
 		go g.next()
 	}
 	g.mu.Unlock()
+	late := time.After(time.Until(after(reqs[0].TTL)))
 	select {
 	case <-mine.done:
 		return mine.out
 	case <-ctx.Done():
-		return answers(reqs, nil, false, g.leave(ctx, mine))
+		return answers(reqs, nil, false, g.leave(mine, ctx.Err()))
+	case <-late:
+		return answers(reqs, nil, false, g.leave(mine, adapter.ErrLate))
 	}
 }
 
 // leave takes a caller's requests back, or says that they are under way.
-func (g *gather) leave(ctx context.Context, mine *gathered) error {
+func (g *gather) leave(mine *gathered, why error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	mine.left = true
 	if i := slices.Index(g.pending, mine); i >= 0 {
 		g.pending = slices.Delete(g.pending, i, i+1)
 		g.countLocked(mine.reqs, -1)
-		return fmt.Errorf("rowlock: %s %q: not sent; %w", g.verb, mine.reqs[0].Key, ctx.Err())
+		return fmt.Errorf("rowlock: %s %q: not sent; %w", g.verb, mine.reqs[0].Key, why)
 	}
-	return fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, g.verb, mine.reqs[0].Key, ctx.Err())
+	return fmt.Errorf("%w: %s %q: %w", lease.ErrUnknown, g.verb, mine.reqs[0].Key, why)
 }
 
 // asks reports whether a request for key is under way.
@@ -116,9 +121,8 @@ func (g *gather) next() {
 	}
 	defer g.mu.Unlock()
 	if g.running = len(g.pending) > 0; g.running {
-		all := g.pending
+		go g.together(g.pending)
 		g.pending = nil
-		go g.together(all)
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
@@ -90,5 +92,57 @@ func TestAReaderWhoseCallerHasLeftIsLetInByNoLaterTry(t *testing.T) {
 		if errs["stays"] != nil || g.asks("unsent") || g.asks("leaves") {
 			t.Errorf("who stays: %v; under way: %v", errs["stays"], g.asked)
 		}
+	})
+}
+
+// The database does not answer. A request that waits for an earlier statement ends in the time that
+// it has itself, and not in that of its own statement after the other.
+func TestARequestBesideAStatementThatHangsEndsInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := make(chan struct{})
+		g := &gather{verb: "share"}
+		g.run = func(_ context.Context, _ string, reqs []lease.RenewRequest, _ wanted) []member {
+			<-hangs
+			return make([]member, len(reqs))
+		}
+		type ended struct {
+			err  error
+			took time.Duration
+		}
+		ask := func(ttl time.Duration) <-chan ended {
+			end, began := make(chan ended, 1), time.Now()
+			go func() {
+				reqs := []lease.RenewRequest{{Lease: lease.Lease{Key: "k"}, TTL: ttl}}
+				end <- ended{g.do(t.Context(), "", reqs)[0].err, time.Since(began)}
+			}()
+			synctest.Wait()
+			return end
+		}
+		late := func(what string, end <-chan ended, bound time.Duration, sent bool) {
+			t.Helper()
+			select {
+			case got := <-end:
+				unknown := errors.Is(got.err, lease.ErrUnknown)
+				if !errors.Is(got.err, adapter.ErrLate) || unknown != sent || got.took != bound+beyond {
+					t.Errorf("%s: after %s, want %s: %v", what, got.took, bound+beyond, got.err)
+				}
+			case <-time.After(10 * bound):
+				t.Errorf("%s: no end after %s", what, 10*bound)
+			}
+		}
+		ask(time.Hour)
+		late("an acquire", ask(time.Second), time.Second, false)
+		late("a release", ask(0), usualLimit-beyond, false)
+		next := ask(time.Hour)
+		hangs <- struct{}{}
+		synctest.Wait()
+		late("beside the next statement", ask(time.Second), time.Second, false)
+		hangs <- struct{}{}
+		<-next
+		ask(time.Hour)
+		sent := ask(3 * time.Second)
+		hangs <- struct{}{}
+		late("under way", sent, 3*time.Second, true)
+		hangs <- struct{}{}
 	})
 }
