@@ -50,13 +50,6 @@ func (b *Barrier) row(id lease.Owner) rows.Row {
 	return rows.Row{Kind: rows.Barriers, Name: []byte(b.name), ID: id}
 }
 
-func (b *Barrier) check(ctx context.Context, party string) error {
-	if err := b.s.check(ctx, b.name); err != nil {
-		return err
-	}
-	return checkParty(b.name, party)
-}
-
 // look reads the barrier as it is now.
 func (b *Barrier) look(ctx context.Context) (rows.View, error) {
 	v, err := b.s.look(ctx, b.row(lease.Owner{}))

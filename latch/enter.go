@@ -20,7 +20,7 @@ import (
 // A party that enters after the number is complete and before the barrier is open enters as one
 // more, and the others wait for it in Leave.
 func (b *Barrier) Enter(ctx context.Context, party string) error {
-	if err := b.check(ctx, party); err != nil {
+	if err := b.s.checkParty(ctx, b.name, party); err != nil {
 		return err
 	}
 	for range looks {
@@ -125,7 +125,7 @@ func (b *Barrier) end(party string, in *stay, left bool) {
 // barrier has not opened. It can be repeated, also after an error, by the same Barrier. Another
 // one, as after a restart, finds the party until the next generation begins.
 func (b *Barrier) Leave(ctx context.Context, party string) error {
-	if err := b.check(ctx, party); err != nil {
+	if err := b.s.checkParty(ctx, b.name, party); err != nil {
 		return err
 	}
 	in, err := b.stay(ctx, party)

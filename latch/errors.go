@@ -3,8 +3,6 @@ package latch
 import (
 	"errors"
 	"fmt"
-
-	"github.com/rowlockdb/rowlock/lease"
 )
 
 var (
@@ -77,11 +75,4 @@ func (e *BrokenError) Is(target error) bool { return target == ErrBroken }
 
 func notFound(name string) error {
 	return fmt.Errorf("%w: %q: open it first, or more often than Config.Keep", ErrNotFound, name)
-}
-
-func checkParty(name, party string) error {
-	if err := lease.CheckKey(party); err != nil {
-		return fmt.Errorf("latch %q: the name of a party is as a key: %w", name, err)
-	}
-	return nil
 }

@@ -42,7 +42,7 @@ func (l *Latch) Parties() int { return l.parties }
 // for 15 s at most. An error that wraps lease.ErrUnknown says that it got none: call it again.
 // After any other error the party has not counted down by this call.
 func (l *Latch) CountDown(ctx context.Context, party string) error {
-	if err := l.checkParty(ctx, party); err != nil {
+	if err := l.s.checkParty(ctx, l.name, party); err != nil {
 		return err
 	}
 	counted, err := l.s.count(ctx, l.row, party)
@@ -122,13 +122,6 @@ func (l *Latch) Reset(ctx context.Context) (*Latch, error) {
 	return &Latch{
 		s: l.s, row: after, name: l.name, generation: l.generation + 1, parties: l.parties,
 	}, nil
-}
-
-func (l *Latch) checkParty(ctx context.Context, party string) error {
-	if err := l.s.check(ctx, l.name); err != nil {
-		return err
-	}
-	return checkParty(l.name, party)
 }
 
 // over says why a write has not found the generation.

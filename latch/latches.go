@@ -150,6 +150,16 @@ func (s *Latches) check(ctx context.Context, name string) error {
 	return lease.CheckKey(name)
 }
 
+func (s *Latches) checkParty(ctx context.Context, name, party string) error {
+	if err := s.check(ctx, name); err != nil {
+		return err
+	}
+	if err := lease.CheckKey(party); err != nil {
+		return fmt.Errorf("latch %q: the name of a party is as a key: %w", name, err)
+	}
+	return nil
+}
+
 func checkParties(name string, parties int) error {
 	if parties < 1 || parties > MaxParties {
 		return fmt.Errorf("%w: latch %q for %d parties: the number must be between 1 and %d", lease.ErrConfig,

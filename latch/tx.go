@@ -32,7 +32,7 @@ func (l *Latch) CountDownIn(ctx context.Context, tx lease.Runner, party string) 
 	if isnil.Value(tx) {
 		return fmt.Errorf("%w: latch %q: the transaction is nil; begin one", lease.ErrConfig, l.name)
 	}
-	if err := l.checkParty(ctx, party); err != nil {
+	if err := l.s.checkParty(ctx, l.name, party); err != nil {
 		return err
 	}
 	counted, err := rows.CountIn(ctx, tx, l.s.d, l.row, party)
