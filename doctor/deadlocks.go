@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -50,7 +51,8 @@ func (x *examiner) tell(f *Finding, cycle []edge) {
 	var longest time.Duration
 	for _, e := range cycle {
 		identity, note := lease.SplitNote(e.note)
-		words = append(words, fmt.Sprintf("%s waits for %q", orUnknown(lease.Describe(identity, note)), e.key))
+		name := cmp.Or(lease.Describe(identity, note), "a client without a name")
+		words = append(words, fmt.Sprintf("%s waits for %q", name, e.key))
 		longest = max(longest, e.waited)
 	}
 	f.saw("cycle", strings.Join(words, ", "), x.d.Names().Prefix+"rowlock_wait")
@@ -68,10 +70,3 @@ func (x *examiner) tell(f *Finding, cycle []edge) {
 
 // shell quotes a word, so that a shell hands it on as it is: keys may come from strangers.
 func shell(word string) string { return `'` + strings.ReplaceAll(word, `'`, `'\''`) + `'` }
-
-func orUnknown(name string) string {
-	if name == "" {
-		return "a client without a name"
-	}
-	return name
-}

@@ -22,9 +22,7 @@ func isolation(ctx context.Context, x *examiner) (f Finding, err error) {
 func (x *examiner) isolationOfPostgres(f *Finding) {
 	for _, s := range x.settings("default_transaction_isolation") {
 		f.saw(s.where(), s.value, s.from)
-		switch {
-		case s.value == "read committed" || s.value == "read uncommitted":
-		default:
+		if s.value != "read committed" && s.value != "read uncommitted" {
 			f.raise(Warning, s.where()+" is "+s.value+": a fence that waited for another transaction gets "+
 				"ErrBusy (40001), and the application must repeat the transaction; fence before the first "+
 				"read, because the snapshot is of then", x.set(s, "'read committed'"))

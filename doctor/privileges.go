@@ -65,12 +65,8 @@ func (x *examiner) rights(ctx context.Context, f *Finding, feature string, core 
 	return nil
 }
 
-func (x *examiner) lacks(ctx context.Context, table string) (rights []string, err error) {
-	err = x.read(ctx, func(conn *sql.Conn) error {
-		rights, err = x.d.Lacks(ctx, conn, table)
-		return err
-	})
-	return rights, err
+func (x *examiner) lacks(ctx context.Context, table string) ([]string, error) {
+	return reading(ctx, x, func(conn *sql.Conn) ([]string, error) { return x.d.Lacks(ctx, conn, table) })
 }
 
 // evicts looks for what is needed to end the session of a client that has vanished.
@@ -78,10 +74,8 @@ func (x *examiner) evicts(ctx context.Context, f *Finding) error {
 	if x.d.Evictor == nil {
 		return nil
 	}
-	var grant string
-	err := x.read(ctx, func(conn *sql.Conn) (err error) {
-		grant, err = x.d.Evictor.MayEvict(ctx, conn)
-		return err
+	grant, err := reading(ctx, x, func(conn *sql.Conn) (string, error) {
+		return x.d.Evictor.MayEvict(ctx, conn)
 	})
 	if err == nil && grant != "" {
 		if strings.HasPrefix(grant, "GRANT ") {

@@ -34,11 +34,7 @@ func schema(ctx context.Context, x *examiner) (f Finding, err error) {
 		f.raise(Critical, "there are no tables of rowlock under this prefix and schema", migrates)
 		return f, nil
 	}
-	var sets sqlstore.Sets
-	err = x.read(ctx, func(conn *sql.Conn) error {
-		sets, err = sqlstore.SetsOf(ctx, conn, x.d)
-		return err
-	})
+	sets, err := x.sets(ctx)
 	if errors.Is(err, lease.ErrNoSchema) || errors.Is(err, lease.ErrCorrupt) {
 		x.leave() // its session is still in the transaction
 		f.raise(Critical, keytext.Error(err), migrates)
@@ -95,13 +91,15 @@ func tables(ctx context.Context, x *examiner) (f Finding, err error) {
 	return f, err
 }
 
+func (x *examiner) sets(ctx context.Context) (sqlstore.Sets, error) {
+	return reading(ctx, x, func(conn *sql.Conn) (sqlstore.Sets, error) {
+		return sqlstore.SetsOf(ctx, conn, x.d)
+	})
+}
+
 // present are the tables of the sets that the database has, as far as rowlock_meta tells.
 func (x *examiner) present(ctx context.Context) []string {
-	sets := make(sqlstore.Sets)
-	err := x.read(ctx, func(conn *sql.Conn) (err error) {
-		sets, err = sqlstore.SetsOf(ctx, conn, x.d)
-		return err
-	})
+	sets, err := x.sets(ctx)
 	if err != nil {
 		x.leave() // its session may be in a transaction that has failed
 		return tableNames

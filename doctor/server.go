@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,7 +20,7 @@ func server(_ context.Context, x *examiner) (f Finding, err error) {
 		kind = "mariadb"
 	}
 	want := oldest[kind]
-	if have := versionOf(x.product); have != [3]int{} && less(have, want) {
+	if have := versionOf(x.product); have != [3]int{} && slices.Compare(have[:], want[:]) < 0 {
 		f.raise(Warning, fmt.Sprintf("%s is older than rowlock is tested with", x.product),
 			fmt.Sprintf("upgrade to %d.%d.%d or later", want[0], want[1], want[2]))
 	}
@@ -44,18 +45,8 @@ func versionOf(product string) (v [3]int) {
 	return v
 }
 
-func less(a, b [3]int) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return a[i] < b[i]
-		}
-	}
-	return false
-}
-
 // readOnly finds servers and users that take no writes.
 func readOnly(ctx context.Context, x *examiner) (f Finding, err error) {
-	f.fine("the server takes writes")
 	standby, err := x.rows(ctx, "standby")
 	if err != nil {
 		return f, err
@@ -63,21 +54,13 @@ func readOnly(ctx context.Context, x *examiner) (f Finding, err error) {
 	for _, r := range standby {
 		f.saw("pg_is_in_recovery()", r[0], "the server")
 		if r[0] == "true" {
-			f = replaced(f, Critical, "this server is a standby: it grants no locks, and what it shows is late",
+			f.raise(Critical, "this server is a standby: it grants no locks, and what it shows is late",
 				"connect to the primary: target_session_attrs=read-write in the DSN")
 		}
 	}
 	x.readOnlySettings(&f)
+	f.fine("the server takes writes")
 	return f, nil
-}
-
-// replaced is f without the summary of a check that finds nothing.
-func replaced(f Finding, s Severity, summary string, cures ...string) Finding {
-	if f.Severity == OK {
-		f.Summary = ""
-	}
-	f.raise(s, summary, cures...)
-	return f
 }
 
 func (x *examiner) readOnlySettings(f *Finding) {
@@ -90,14 +73,14 @@ func (x *examiner) readOnlySettings(f *Finding) {
 			switch {
 			case !on(strings.ToUpper(s.value)):
 			case name == "default_transaction_read_only":
-				*f = replaced(*f, Critical, s.where()+" is on: Open refuses its sessions", x.set(s, "off"))
+				f.raise(Critical, s.where()+" is on: Open refuses its sessions", x.set(s, "off"))
 			case name == "transaction_read_only", name == "tx_read_only":
-				*f = replaced(*f, Critical, name+" is on: every fence fails with error 1792, and so does a migration", x.set(s, "OFF"))
+				f.raise(Critical, name+" is on: every fence fails with error 1792, and so does a migration", x.set(s, "OFF"))
 			case name == "query_only":
-				*f = replaced(*f, Critical, "query_only is on: the pool takes no writes",
+				f.raise(Critical, "query_only is on: the pool takes no writes",
 					"leave _pragma=query_only out of the DSN")
 			default:
-				*f = replaced(*f, Critical, name+" is "+s.value+", as on a replica: it grants no locks, "+
+				f.raise(Critical, name+" is "+s.value+", as on a replica: it grants no locks, "+
 					"and what it shows is late", "connect to the primary")
 			}
 		}

@@ -192,24 +192,24 @@ func (x *examiner) bounded() (begin []string, end string) {
 	return nil, ""
 }
 
-// read runs f in a transaction that only reads. If f fails, the caller's check does, and the
-// session is discarded.
-func (x *examiner) read(ctx context.Context, f func(*sql.Conn) error) error {
+// reading returns what f reads, in a transaction that only reads. If f fails, the caller's check
+// does, and the session is discarded.
+func reading[T any](ctx context.Context, x *examiner, f func(*sql.Conn) (T, error)) (got T, err error) {
 	conn, err := x.session(ctx)
 	if err != nil {
-		return err
+		return got, err
 	}
 	begin, end := x.bounded()
 	for _, statement := range begin {
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return err
+			return got, err
 		}
 	}
-	err = f(conn)
+	got, err = f(conn)
 	if err == nil && end != "" {
 		_, err = conn.ExecContext(ctx, end)
 	}
-	return err
+	return got, err
 }
 
 // scan is rows of a section of package doctor, in a transaction that only reads.
@@ -221,12 +221,8 @@ func (x *examiner) scan(ctx context.Context, name string, args ...any) (all [][]
 	return x.scanText(ctx, query, args...)
 }
 
-func (x *examiner) scanText(ctx context.Context, query string, args ...any) (
-	all [][]string, err error,
-) {
-	err = x.read(ctx, func(conn *sql.Conn) error {
-		all, err = texts(ctx, conn, query, args...)
-		return err
+func (x *examiner) scanText(ctx context.Context, query string, args ...any) ([][]string, error) {
+	return reading(ctx, x, func(conn *sql.Conn) ([][]string, error) {
+		return texts(ctx, conn, query, args...)
 	})
-	return all, err
 }
