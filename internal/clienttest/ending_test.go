@@ -84,18 +84,22 @@ func TestTheRequestsThatEndACallHaveOneBound(t *testing.T) {
 			_, err := c.Lock(ctx, "read")
 			return err
 		}},
-		"a writer behind readers that holds a key": {false,
+		"a writer behind readers that holds a key": {
+			false,
 			func(ctx context.Context, c *rowlock.Client, held *rowlock.Lock) error {
 				ctx, cancel := held.Within(ctx)
 				defer cancel()
 				_, err := c.Lock(ctx, "read")
 				return err
-			}},
-		"a reader that has joined one of two groups": {false,
+			},
+		},
+		"a reader that has joined one of two groups": {
+			false,
 			func(ctx context.Context, c *rowlock.Client, _ *rowlock.Lock) error {
 				_, err := c.RLockAll(ctx, []string{"free", "read"})
 				return err
-			}},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
