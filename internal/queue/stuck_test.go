@@ -59,6 +59,8 @@ func releaseInside(t *testing.T, late time.Duration, guess bool) {
 // hung releases nothing for as long as it may.
 type hung struct{ queue.Queue }
 
+func (hung) Kept(string) {}
+
 func (hung) GiveUp(ctx context.Context, items []queue.Release) {
 	<-ctx.Done()
 	for i := range items {

@@ -86,8 +86,8 @@ func (s *Store) rehearseReap(ctx context.Context, key string, o Options) error {
 	}
 }
 
-// freedLate frees the key, and reports whether it did, if it is locked when no step of the rehearsal
-// has it: by a statement that was given up. No other process knows the key.
+// freedLate frees the key, and reports whether it did, if it is locked while no step of the
+// rehearsal has it: by a statement that was given up. No other process knows the key.
 func (s *Store) freedLate(ctx context.Context, key string) bool {
 	rows, err := s.Inspect(ctx, lease.Filter{Keys: []string{key}})
 	if err != nil || len(rows) == 0 || !rows[0].Held {
