@@ -7,6 +7,11 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
+// RehearsePass passes a lease on, as an opening does.
+func (s *Store) RehearsePass(ctx context.Context, held lease.Lease, next lease.Ticket) (lease.Token, error) {
+	return s.rehearsePass(ctx, held, next)
+}
+
 // RehearseReap is the end of the rehearsal of an opening.
 func (s *Store) RehearseReap(ctx context.Context, key string) error {
 	return s.rehearseReap(ctx, key, Options{})

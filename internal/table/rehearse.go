@@ -37,7 +37,7 @@ func (s *Store) rehearse(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	taken, err := s.rehearseGrant(ctx, key, s.Acquire)
+	taken, err := s.rehearseGrant(ctx, rehearsalTicket(key).AcquireRequest, s.Acquire)
 	if err == nil && taken.Token <= created.Token {
 		err = vanished("a token did not grow")
 	}
@@ -97,24 +97,28 @@ func (s *Store) freedLate(ctx context.Context, key string) bool {
 	return err == nil
 }
 
-func (s *Store) rehearseGrant(ctx context.Context, key string,
+// rehearseGrant asks again for a while if the database is busy, as with an era that others begin,
+// or if a statement that was given up has the key.
+func (s *Store) rehearseGrant(ctx context.Context, r lease.AcquireRequest,
 	ask func(context.Context, []lease.AcquireRequest) ([]lease.Acquired, error),
 ) (lease.Lease, error) {
-	r := rehearsalTicket(key).AcquireRequest
-	got, err := ask(ctx, []lease.AcquireRequest{r})
-	if err == nil && !got[0].Granted && s.freedLate(ctx, key) {
-		got, err = ask(ctx, []lease.AcquireRequest{r})
+	for began := time.Now(); ; {
+		got, err := ask(ctx, []lease.AcquireRequest{r})
+		again := errors.Is(err, lease.ErrBusy) || err == nil && !got[0].Granted && s.freedLate(ctx, r.Key)
+		if again && time.Since(began) < busyPatience && retry.Sleep(ctx, 20*time.Millisecond) {
+			continue
+		}
+		if err == nil && !got[0].Granted || errors.Is(err, sqlstore.ErrRowShape) {
+			err = vanished("a free key was not granted")
+		}
+		return lease.Lease{Key: r.Key, Owner: r.Owner, Token: got[0].Token}, err
 	}
-	if err == nil && !got[0].Granted || errors.Is(err, sqlstore.ErrRowShape) {
-		err = vanished("a free key was not granted")
-	}
-	return lease.Lease{Key: key, Owner: r.Owner, Token: got[0].Token}, err
 }
 
 // rehearseHold acquires, renews and releases. A released row may vanish at once, if another client
 // sweeps without retention.
 func (s *Store) rehearseHold(ctx context.Context, key string) (l lease.Lease, err error) {
-	if l, err = s.rehearseGrant(ctx, key, s.Acquire); err == nil {
+	if l, err = s.rehearseGrant(ctx, rehearsalTicket(key).AcquireRequest, s.Acquire); err == nil {
 		err = s.rehearseRenew(ctx, l)
 	}
 	if err != nil {
@@ -169,7 +173,7 @@ func (s *Store) rehearseRenew(ctx context.Context, l lease.Lease) error {
 // It passes the key to the first, and has the second leave unserved. In the end the key is free and
 // has no waiters.
 func (s *Store) rehearseQueue(ctx context.Context, key string) error {
-	held, err := s.rehearseGrant(ctx, key, s.Claim)
+	held, err := s.rehearseGrant(ctx, rehearsalTicket(key).AcquireRequest, s.Claim)
 	if err != nil {
 		return err
 	}
@@ -205,7 +209,14 @@ func (s *Store) rehearsePass(ctx context.Context, held lease.Lease, next lease.T
 		if err != nil {
 			return 0, err
 		}
-		token = places[0].Token
+		if token = places[0].Token; !places[0].Granted {
+			// On a session that has learned no era a pass frees the key, and the head claims it.
+			l, err := s.rehearseGrant(ctx, next.AcquireRequest, s.Claim)
+			if err != nil {
+				return 0, err
+			}
+			token = l.Token
+		}
 	}
 	if token <= held.Token {
 		err = vanished("the token of a lease that was passed on")

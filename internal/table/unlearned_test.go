@@ -2,6 +2,8 @@ package table_test
 
 import (
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -190,4 +192,29 @@ func (r *rig) renews(t *testing.T, l lease.Lease) {
 	if err != nil || got[0].Outcome != lease.Extended {
 		t.Errorf("the renewal was answered %+v, %v", got, err)
 	}
+}
+
+// A pass on a session that has learned no era frees the key, as under load, when others begin the
+// era for longer than a row may be waited for. That is no reason to refuse the database.
+func TestAnOpeningPassesOnASessionWithoutAnEra(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, adapter.Update, 1)
+		held := hold(t, r.store, "k")
+		next := lease.Ticket{AcquireRequest: request("k"), Priority: 1}
+		_, err := r.store.Join(t.Context(), []lease.Ticket{next})
+		wantIs(t, err, nil)
+		cure := sync.OnceFunc(locked(t, e))
+		defer cure()
+		r.recycle(t, "")
+		r.renews(t, held)
+		r.faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
+			if op.Executes() && strings.Contains(op.Query, "/* rowlock release") {
+				cure()
+			}
+			return faultdb.None
+		}))
+		if token, err := r.store.RehearsePass(t.Context(), held, next); err != nil || token <= held.Token {
+			t.Errorf("token %d after %d, %v", token, held.Token, err)
+		}
+	})
 }
