@@ -123,7 +123,7 @@ func (f *conformer) shape(d *sqlstore.Dialect, table string) (shape string, err 
 
 // apart is what tables may differ in: how many tickets one has given out, with which key MariaDB
 // encrypts it, and the old format of times, in which they have the same range and fraction.
-var apart = regexp.MustCompile(" AUTO_INCREMENT=\\d+| `ENCRYPTION_KEY_ID`='\\d+'| /\\* mariadb-5.3 \\*/")
+var apart = regexp.MustCompile(" AUTO_INCREMENT=\\d+| `?ENCRYPTION_KEY_ID`?='\\d+'| /\\* mariadb-5.3 \\*/")
 
 var created = regexp.MustCompile(`(?m)^CREATE TABLE (?:IF NOT EXISTS )?(\S+) \(`)
 
