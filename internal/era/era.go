@@ -107,7 +107,7 @@ func (e *Eras) Learn(ctx context.Context, s *conn.Session) error {
 	}
 	began := time.Now()
 	pauses := retry.Growing(firstPause, longestPause, pauseJitter)
-	for {
+	for first := true; ; first = false {
 		h, err := e.find(ctx, s)
 		if err == nil {
 			e.see(h.Newest)
@@ -116,9 +116,10 @@ func (e *Eras) Learn(ctx context.Context, s *conn.Session) error {
 			s.Bounds = &e.bounds
 			return nil
 		}
-		// Other sessions may begin the era at this moment, or a file be busy.
+		// Other sessions may begin the era at this moment, or a file be busy. The first try may have
+		// waited for one of them for longer than is enough: the next is likely to find what it began.
 		if sqlstore.Judge(e.d, err).Class != sqlstore.Conflict || errors.As(err, new(spoiled)) ||
-			e.Newest() != unlearned && time.Since(began) > enough || !retry.Sleep(ctx, pauses.NextBackOff()) {
+			e.Newest() != unlearned && !first && time.Since(began) > enough || !retry.Sleep(ctx, pauses.NextBackOff()) {
 			return err
 		}
 	}

@@ -218,3 +218,30 @@ func TestAnOpeningPassesOnASessionWithoutAnEra(t *testing.T) {
 		}
 	})
 }
+
+// A session may have waited for another one that begins the era, for as long as it may wait for a
+// row. It looks again: what it has waited for is there.
+func TestASessionLooksAgainForTheEraThatItHasWaitedFor(t *testing.T) {
+	onServers(t, func(t *testing.T, e *testdb.Env) {
+		r := newRig(t, e, adapter.Update, 1)
+		release(t, r.store, hold(t, r.store, "k"))
+		cure, cut, waits := sync.OnceFunc(locked(t, e)), false, 0
+		defer cure()
+		r.faults.Set(faultdb.Func(func(op faultdb.Op) faultdb.Fault {
+			switch {
+			case op.Executes() && !cut: // so that a session is made
+				cut = true
+				return faultdb.FailBeforeSend()
+			case op.Executes() && strings.Contains(op.Query, "/* rowlock era-make */"):
+				if waits++; waits == 2 {
+					cure()
+				}
+			}
+			return faultdb.None
+		}))
+		release(t, r.store, hold(t, r.store, "k"))
+		if waits != 2 {
+			t.Errorf("%d waits for the era", waits)
+		}
+	})
+}
