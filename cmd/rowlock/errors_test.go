@@ -103,7 +103,7 @@ func TestAHeldKeyIsSkippedOrRefused(t *testing.T) {
 	each(t, func(b *bed) {
 		b.wants(0, "", "run", "k", "--keep-dsn", "--", "sh", "-c",
 			binary+` run k --wait 0 -- true 2>/dev/null; test $? = 120 || exit 1
-			`+binary+` run k --wait 50ms -- true 2>/dev/null; test $? = 120 || exit 2
+			`+binary+` run k --wait 1s -- true 2>/dev/null; test $? = 120 || exit 2
 			`+binary+` run k --skip-if-held -- false 2>/dev/null || exit 3`)
 	})
 }
