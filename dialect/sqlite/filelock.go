@@ -119,10 +119,12 @@ func checkName(path string) error {
 	if err != nil || info.IsDir() {
 		return nil // Open makes the one, and refuses the other
 	}
-	file, _ := filepath.EvalSymlinks(path)
-	file, _ = filepath.Abs(file)
-	mounts, _ := os.ReadFile("/proc/self/mountinfo") // in which a blank is \040
-	if strings.Contains(strings.ReplaceAll(string(mounts), `\040`, " "), " "+file+" ") {
+	file, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		file, err = filepath.Abs(file)
+	}
+	mounts, _ := os.ReadFile("/proc/self/mountinfo") // Linux has it, in which a blank is \040
+	if err == nil && strings.Contains(strings.ReplaceAll(string(mounts), `\040`, " "), " "+file+" ") {
 		return fmt.Errorf("%w: %s is mounted alone, as into a container, and its log and locks are beside the "+
 			"mount, where other containers and the host do not see them: they would be granted the same keys "+
 			"and damage the file; mount its folder", lease.ErrConfig, path)

@@ -22,9 +22,9 @@ func (p *program) doctor() *cobra.Command {
 		Short: "Say what is wrong with the database, and the cure",
 		Long: strings.TrimSpace(`
 Examine the server, its settings and replicas, the user's rights, the tables and what was left in
-them. It only reads, but for the check open. Each finding has what was read, and a statement or a setting to copy. Connect
-as the application does: settings and rights are those of the user. docs/operations/doctor.md has
-each check by its id: `+strings.Join(doctor.IDs(), ", ")+`.`) + "\n" + exitCodes +
+them. It only reads, but for the check open. Each finding has what was read, and a statement or a
+setting to copy. Connect as the application does: settings and rights are those of the user.
+docs/operations/doctor.md has each check by its id: `+strings.Join(doctor.IDs(), ", ")+`.`) + "\n" + exitCodes +
 			"\nA warning was found: 8. Something critical was found: 9.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
