@@ -3,6 +3,7 @@ package servertest
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"testing"
 	"time"
 
@@ -95,6 +96,19 @@ func (s *Scene) Ledger() (table string) {
 	s.Cleanup(func() { _, _ = s.Env.DB.Exec(`DROP TABLE ` + table) })
 	s.Exec(s.Env.DB, `INSERT INTO `+table+` VALUES (1, 0)`)
 	return table
+}
+
+// Partition makes the table of locks one of n partitions, each of which is a table of this kind.
+func (s *Scene) Partition(n int, kind string) {
+	s.Helper()
+	prefix := s.Env.Dialect.Names().Prefix
+	s.Exec(s.Env.DB, `ALTER TABLE {rowlock} RENAME TO `+prefix+`whole`)
+	s.Exec(s.Env.DB, `CREATE TABLE {rowlock} (LIKE `+prefix+`whole INCLUDING ALL) PARTITION BY HASH (key)`)
+	for i := range n {
+		s.Exec(s.Env.DB, fmt.Sprintf(`CREATE %s %spart%d PARTITION OF {rowlock} FOR VALUES WITH (MODULUS %d, REMAINDER %d)`,
+			kind, prefix, i, n, i))
+	}
+	s.Exec(s.Env.DB, `DROP TABLE `+prefix+`whole`)
 }
 
 // Session is a pinned connection in the test's hands.

@@ -91,6 +91,7 @@ func TestAnOpeningOutlivesItsOwnLateStatements(t *testing.T) {
 							return faultdb.SendLate(late)
 						}
 					}
+					// The second asks for the grant again that the first was for: it has not been used yet.
 					if strings.Contains(op.Query, "/* rowlock "+before) && grants != 2 {
 						late.Release()
 						late.Wait()

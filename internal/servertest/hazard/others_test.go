@@ -15,24 +15,11 @@ import (
 	"github.com/rowlockdb/rowlock/internal/servertest"
 )
 
-// partitioned makes the table of locks one of four partitions.
-func partitioned(s *servertest.Scene) {
-	s.Helper()
-	prefix := s.Env.Dialect.Names().Prefix
-	s.Exec(s.Env.DB, `ALTER TABLE {rowlock} RENAME TO `+prefix+`whole`)
-	s.Exec(s.Env.DB, `CREATE TABLE {rowlock} (LIKE `+prefix+`whole INCLUDING ALL) PARTITION BY HASH (key)`)
-	for n := range 4 {
-		s.Exec(s.Env.DB, fmt.Sprintf(`CREATE TABLE %spart%d PARTITION OF {rowlock}
-			FOR VALUES WITH (MODULUS 4, REMAINDER %d)`, prefix, n, n))
-	}
-	s.Exec(s.Env.DB, `DROP TABLE `+prefix+`whole`)
-}
-
 // Rows of different partitions have the same place in their files. Batches take and free the keys
 // that they name, and no other.
 func TestABatchChangesNoOtherKeyOfAPartitionedTable(t *testing.T) {
 	servertest.On(t, "postgres", func(s *servertest.Scene) {
-		partitioned(s)
+		s.Partition(4, `TABLE`)
 		owners := func() int64 {
 			return s.Number(`SELECT count(*) FROM {rowlock} WHERE owner IS NOT NULL`)
 		}
