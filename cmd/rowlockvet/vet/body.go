@@ -79,21 +79,30 @@ func innermost(ofNode map[ast.Node]*body, stack []ast.Node) *body {
 // obtained describes a call below stack.
 func (b *body) obtained(call *ast.CallExpr, stack []ast.Node) *obtained {
 	o := &obtained{call: call, where: call}
-	switch parent := stack[len(stack)-1].(type) {
-	case *ast.AssignStmt:
-		o.where = parent
-		if len(parent.Lhs) == 2 {
-			o.first, o.lock, o.err = parent.Lhs[0], b.variable(parent.Lhs[0]), b.variable(parent.Lhs[1])
-		}
-	case *ast.ValueSpec:
-		o.where = parent
-		if len(parent.Names) == 2 {
-			o.first, o.lock, o.err = parent.Names[0], b.variable(parent.Names[0]), b.variable(parent.Names[1])
-		}
-	case *ast.ExprStmt, *ast.GoStmt, *ast.DeferStmt:
+	parent := stack[len(stack)-1]
+	switch parent.(type) {
+	case *ast.AssignStmt, *ast.ValueSpec, *ast.ExprStmt, *ast.GoStmt, *ast.DeferStmt:
 		o.where = parent
 	}
+	if to, _ := assigned(parent); len(to) == 2 {
+		o.first, o.lock, o.err = to[0], b.variable(to[0]), b.variable(to[1])
+	}
 	return o
+}
+
+// next is the statement that stands after another one in its block, or nil.
+func (b *body) next(where ast.Node) (next ast.Stmt) {
+	ast.Inspect(b.block, func(n ast.Node) bool {
+		if block, ok := n.(*ast.BlockStmt); ok {
+			for i, s := range block.List[:max(len(block.List)-1, 0)] {
+				if s == where {
+					next = block.List[i+1]
+				}
+			}
+		}
+		return next == nil
+	})
+	return next
 }
 
 // variable is the variable that e names, or nil.

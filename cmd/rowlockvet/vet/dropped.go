@@ -23,12 +23,9 @@ func runDropped(pass *analysis.Pass) (any, error) {
 			// An underscore in a test, or a check of the error, says that there is no lock to keep.
 			fails := isBlank(o.first) && (inTest(pass, o.call.Pos()) || b.refusalChecked(o))
 			if isDropped(o) && !fails {
-				report(pass, analysis.Diagnostic{
-					Pos: o.call.Pos(), End: o.call.End(),
-					Message: "the result of " + callee(b.info, o.call).Name() +
-						" is dropped, so the key stays locked while the process lives: keep the lock and defer its " +
-						releaseOf(callee(b.info, o.call).Signature().Results().At(0)),
-				})
+				report(pass, o.call, "the result of "+callee(b.info, o.call).Name()+
+					" is dropped, so the key stays locked while the process lives: keep the lock and defer its "+
+					releaseOf(callee(b.info, o.call).Signature().Results().At(0)))
 			}
 		}
 	}
@@ -49,21 +46,13 @@ func isBlank(e ast.Expr) bool {
 }
 
 // refusalChecked reports whether `if !errors.Is(err, …)` is what follows, or has the call in it.
-func (b *body) refusalChecked(o *obtained) (checked bool) {
-	expected := func(s ast.Stmt) bool {
-		check, ok := s.(*ast.IfStmt)
-		return ok && b.flow().excludes(check.Cond, false, false, search{err: o.err})
-	}
+func (b *body) refusalChecked(o *obtained) bool {
+	check, ok := b.next(o.where).(*ast.IfStmt)
 	ast.Inspect(b.block, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.IfStmt:
-			checked = checked || n.Init != nil && n.Init == o.where && expected(n)
-		case *ast.BlockStmt:
-			for i, s := range n.List[:max(len(n.List)-1, 0)] {
-				checked = checked || s == o.where && expected(n.List[i+1])
-			}
+		if around, is := n.(*ast.IfStmt); is && around.Init != nil && around.Init == o.where {
+			check, ok = around, true
 		}
-		return !checked
+		return !ok
 	})
-	return checked
+	return ok && b.flow().excludes(check.Cond, false, false, search{err: o.err})
 }

@@ -26,7 +26,7 @@ func runFence(pass *analysis.Pass) (any, error) {
 					continue
 				}
 				if write := tx.in.unfenced(tx, s); write != nil {
-					report(pass, fenceMissing(b, s, tx, write))
+					report(pass, write, fenceMissing(s, tx), b.insertFence(s, tx)...)
 				}
 			}
 		}
@@ -34,17 +34,13 @@ func runFence(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-func fenceMissing(b *body, s section, tx transaction, write ast.Node) analysis.Diagnostic {
+func fenceMissing(s section, tx transaction) string {
 	cure := "call Fence of the lock"
 	if s.lock != nil {
 		cure = fmt.Sprintf("call %s.Fence", s.lock.Name())
 	}
-	return analysis.Diagnostic{
-		Pos: write.Pos(), End: write.End(),
-		Message: fmt.Sprintf("%s writes under a lock without its fence, so a holder that was stopped overwrites the "+
-			"work of the next one: %s first in the transaction, or let DoTx begin it", tx.v.Name(), cure),
-		SuggestedFixes: b.insertFence(s, tx),
-	}
+	return fmt.Sprintf("%s writes under a lock without its fence, so a holder that was stopped overwrites the "+
+		"work of the next one: %s first in the transaction, or let DoTx begin it", tx.v.Name(), cure)
 }
 
 // section is where a body has a lock: after a call that obtains it, or all of a function that a
@@ -80,19 +76,24 @@ func (b *body) sections() (all []section) {
 // reaches reports whether s has its lock where begin stands.
 func (b *body) reaches(s section, begin ast.Node) bool {
 	var from ast.Node
-	walk := search{visit: func(n ast.Node) verdict {
-		switch {
-		case contains(n, begin):
-			return found
-		case b.releases(n, s.lock):
-			return stop
-		}
-		return goOn
-	}}
+	walk := b.toward(begin, s.lock)
 	if s.from != nil {
 		from, walk.lock, walk.err = s.from.where, s.from.lock, s.from.err
 	}
 	return b.flow().after(from, walk) != nil
+}
+
+// toward searches for a node that is reached before the lock is released.
+func (b *body) toward(node ast.Node, lock *types.Var) search {
+	return search{visit: func(n ast.Node) verdict {
+		switch {
+		case contains(n, node):
+			return found
+		case b.releases(n, lock):
+			return stop
+		}
+		return goOn
+	}}
 }
 
 // releases reports whether n releases lock at once: not at the end of the function.
@@ -132,15 +133,7 @@ func (b *body) isReached(tx transaction, s section, write ast.Node) bool {
 	if tx.in == b && tx.where != nil {
 		from = tx.where
 	}
-	return b.flow().after(from, search{visit: func(n ast.Node) verdict {
-		switch {
-		case contains(n, write):
-			return found
-		case b.releases(n, s.lock):
-			return stop
-		}
-		return goOn
-	}}) != nil
+	return b.flow().after(from, b.toward(write, s.lock)) != nil
 }
 
 // insertFence writes the missing lines behind the check of the begin's error, where the function
@@ -164,19 +157,9 @@ func (b *body) insertFence(s section, tx transaction) []analysis.SuggestedFix {
 }
 
 // afterDeferred is check, or the deferred rollback that follows it.
-func (b *body) afterDeferred(check ast.Stmt) (last ast.Stmt) {
-	last = check
-	ast.Inspect(b.block, func(n ast.Node) bool {
-		block, ok := n.(*ast.BlockStmt)
-		if !ok {
-			return true
-		}
-		for i, s := range block.List[:max(len(block.List)-1, 0)] {
-			if next, deferred := block.List[i+1].(*ast.DeferStmt); s == check && deferred {
-				last = next
-			}
-		}
-		return true
-	})
-	return last
+func (b *body) afterDeferred(check ast.Stmt) ast.Stmt {
+	if next, deferred := b.next(check).(*ast.DeferStmt); deferred {
+		return next
+	}
+	return check
 }

@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"go/ast"
 	"go/token"
 	"strings"
 
@@ -9,10 +10,12 @@ import (
 
 const ignoring = "//rowlockvet:ignore"
 
-// report reports d, unless a comment with a reason stands at its line or above it.
-func report(pass *analysis.Pass, d analysis.Diagnostic) {
-	if !ignored(pass, d.Pos) {
-		pass.Report(d)
+// report reports message of at, unless a comment with a reason stands at its line or above it.
+func report(pass *analysis.Pass, at ast.Node, message string, fixes ...analysis.SuggestedFix) {
+	if !ignored(pass, at.Pos()) {
+		pass.Report(analysis.Diagnostic{
+			Pos: at.Pos(), End: at.End(), Message: message, SuggestedFixes: fixes,
+		})
 	}
 }
 

@@ -21,11 +21,8 @@ func runLoop(pass *analysis.Pass) (any, error) {
 		for _, o := range b.locks {
 			name := callee(b.info, o.call).Name()
 			if all := together[name]; all != "" && b.variesIn(b.loopOf(o), o) && b.keepsAll(o) {
-				report(pass, analysis.Diagnostic{
-					Pos: o.call.Pos(), End: o.call.End(),
-					Message: fmt.Sprintf("%s in a loop keeps a lock for each key, and two callers with another order wait "+
-						"for each other: lock the keys together with %s", name, all),
-				})
+				report(pass, o.call, fmt.Sprintf("%s in a loop keeps a lock for each key, and two callers with "+
+					"another order wait for each other: lock the keys together with %s", name, all))
 			}
 		}
 	}

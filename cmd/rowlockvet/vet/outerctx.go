@@ -25,12 +25,9 @@ func runOuterContext(pass *analysis.Pass) (any, error) {
 			continue
 		}
 		if used := b.worksWith(outer); len(used) > 0 {
-			report(pass, analysis.Diagnostic{
-				Pos: used[0].Pos(), End: used[0].End(),
-				Message: fmt.Sprintf("%s is the caller's context and goes on when the lock is lost: use the one "+
-					"that the function gets from %s", outer.Name(), callee(b.info, b.given).Name()),
-				SuggestedFixes: b.useOwn(outer, used),
-			})
+			report(pass, used[0], fmt.Sprintf("%s is the caller's context and goes on when the lock is lost: "+
+				"use the one that the function gets from %s", outer.Name(), callee(b.info, b.given).Name()),
+				b.useOwn(outer, used)...)
 		}
 	}
 	return nil, nil

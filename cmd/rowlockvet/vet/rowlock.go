@@ -98,10 +98,7 @@ func assigned(n ast.Node) (to, values []ast.Expr) {
 // methodOf returns the name of the method that call calls on the variable v itself, or "".
 func methodOf(info *types.Info, call *ast.CallExpr, v *types.Var) string {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok {
-		return ""
-	}
-	if id, ok := ast.Unparen(sel.X).(*ast.Ident); !ok || v == nil || info.Uses[id] != v {
+	if !ok || !is(info, sel.X, v) {
 		return ""
 	}
 	return sel.Sel.Name

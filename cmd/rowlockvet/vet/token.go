@@ -25,11 +25,8 @@ func runToken(pass *analysis.Pass) (any, error) {
 		ast.Inspect(file, t.follow)
 		ast.Inspect(file, func(n ast.Node) bool {
 			if e, ok := n.(*ast.BinaryExpr); ok && compares[e.Op] && t.isCompared(e) {
-				report(pass, analysis.Diagnostic{
-					Pos: e.Pos(), End: e.End(),
-					Message: "a token is compared in Go, and a newer holder can write between this and your write: " +
-						"let tokenfence compare it in the transaction that writes (Pass), or in the store (Swap)",
-				})
+				report(pass, e, "a token is compared in Go, and a newer holder can write between this and your "+
+					"write: let tokenfence compare it in the transaction that writes (Pass), or in the store (Swap)")
 			}
 			return true
 		})

@@ -51,13 +51,10 @@ func (b *body) checkUnlock(o *obtained) {
 		return
 	}
 	release := releaseOf(o.lock)
-	report(b.pass, analysis.Diagnostic{
-		Pos: o.call.Pos(), End: o.call.End(),
-		Message: fmt.Sprintf("%s is not unlocked on the path to line %d, so the key stays locked while the process "+
-			"lives: defer %s.%s after the error is checked",
-			o.lock.Name(), b.pass.Fset.Position(leak.Pos()).Line, o.lock.Name(), release),
-		SuggestedFixes: b.deferUnlock(o, release),
-	})
+	report(b.pass, o.call, fmt.Sprintf("%s is not unlocked on the path to line %d, so the key stays "+
+		"locked while the process lives: defer %s.%s after the error is checked",
+		o.lock.Name(), b.pass.Fset.Position(leak.Pos()).Line, o.lock.Name(), release),
+		b.deferUnlock(o, release)...)
 }
 
 // mayRelease reports whether n ends the lock, or passes it on to code that may: whatever does more
@@ -161,21 +158,12 @@ func (b *body) deferUnlock(o *obtained, release string) []analysis.SuggestedFix 
 }
 
 // checkAfter is the statement after where if it is `if err != nil` and leaves the function.
-func (b *body) checkAfter(where ast.Node, err *types.Var) (check *ast.IfStmt) {
-	ast.Inspect(b.block, func(n ast.Node) bool {
-		block, ok := n.(*ast.BlockStmt)
-		if !ok {
-			return check == nil
-		}
-		for i, s := range block.List[:max(len(block.List)-1, 0)] {
-			next, ok := block.List[i+1].(*ast.IfStmt)
-			if s == where && ok && next.Else == nil && b.leavesOn(next, err) {
-				check = next
-			}
-		}
-		return check == nil
-	})
-	return check
+func (b *body) checkAfter(where ast.Node, err *types.Var) *ast.IfStmt {
+	check, ok := b.next(where).(*ast.IfStmt)
+	if ok && check.Else == nil && b.leavesOn(check, err) {
+		return check
+	}
+	return nil
 }
 
 func (b *body) leavesOn(s *ast.IfStmt, err *types.Var) bool {

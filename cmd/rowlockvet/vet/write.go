@@ -64,7 +64,7 @@ func (b *body) mention(id *ast.Ident, stack []ast.Node, vars map[*types.Var]bool
 			at = parent
 		case *ast.AssignStmt:
 			if len(calls) == 0 && b.isQueries(b.info.TypeOf(at)) {
-				b.follow(parent, vars)
+				vars[b.variable(parent.Lhs[0])] = true // it has the queries made of a transaction
 				return mention{harmless, at}
 			}
 			if len(calls) == 0 && slices.Contains(parent.Lhs, ast.Expr(id)) {
@@ -88,13 +88,6 @@ func (b *body) ended(calls []*ast.CallExpr, at ast.Expr) mention {
 		return mention{passed, at}
 	}
 	return mention{b.chain(calls), at}
-}
-
-// follow adds the variable that has the queries made of a transaction.
-func (b *body) follow(s *ast.AssignStmt, vars map[*types.Var]bool) {
-	if v := b.variable(s.Lhs[0]); v != nil {
-		vars[v] = true
-	}
 }
 
 // isQueries reports whether t is the type that sqlc generates: it has a method WithTx that returns
