@@ -101,11 +101,8 @@ func withRecords(all []rowlock.TraceEvent, records []lease.Forced) []happened {
 	out := make([]happened, len(all))
 	for i, e := range all {
 		out[i] = happened{
-			Event: e.Kind.String(), Time: e.At, Token: e.Token, Holder: e.Identity, Note: e.Note,
-			Seconds: e.Took.Seconds(), Dropped: e.Dropped, Detail: e.Detail,
-		}
-		if e.Key != "" {
-			out[i].Key = keytext.Show(e.Key)
+			Event: e.Kind.String(), Time: e.At, Key: keytext.Show(e.Key), Token: e.Token, Holder: e.Identity,
+			Note: e.Note, Seconds: e.Took.Seconds(), Dropped: e.Dropped, Detail: e.Detail,
 		}
 		if f, ok := taken[grant{e.Key, e.Token}]; ok && e.Kind == lease.EventForced {
 			out[i].takenAway = takenAway{f.By, f.Session, f.Reason, f.Raised}
@@ -122,11 +119,8 @@ func (p *program) printHistory(all []rowlock.TraceEvent) error {
 	rows := make([][]string, len(all))
 	for i, e := range all {
 		rows[i] = []string{
-			e.At.Local().Format(time.DateTime), e.Kind.String(), "", "", took(e.Took),
+			e.At.Local().Format(time.DateTime), e.Kind.String(), keytext.Show(e.Key), "", took(e.Took),
 			listing.Plain(lease.Describe(e.Identity, e.Note)), listing.Plain(e.Detail),
-		}
-		if e.Key != "" {
-			rows[i][2] = keytext.Show(e.Key)
 		}
 		if e.Token != 0 {
 			rows[i][3] = e.Token.String()

@@ -93,10 +93,8 @@ func (j *journey) try(ctx context.Context, key string, limit time.Duration) erro
 // again reports whether a failed move has changed nothing and may be tried again.
 func (j *journey) again(ctx context.Context, key string, before lease.Record, err error) bool {
 	row, found := j.row(ctx, key)
-	switch {
-	case found != nil || ctx.Err() != nil || row.Placement != before.Placement && !errors.Is(err, lease.ErrMoved):
-		return false
-	case j.probe(ctx) != nil:
+	changed := row.Placement != before.Placement && !errors.Is(err, lease.ErrMoved)
+	if found != nil || ctx.Err() != nil || changed || j.probe(ctx) != nil {
 		return false
 	}
 	return oneline.Is(err, context.DeadlineExceeded, adapter.ErrLate, lease.ErrMoved, lease.ErrUnknown, lease.ErrBusy,

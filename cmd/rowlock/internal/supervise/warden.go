@@ -133,9 +133,7 @@ func (w *warden) run(cmd *exec.Cmd, orders <-chan order) {
 
 func (w *warden) obey(o order, there bool) {
 	switch {
-	case !there:
-		w.finish() // the keeper is gone: the lease will not be renewed
-	case o.End:
+	case !there, o.End: // without a keeper the lease will not be renewed
 		w.finish()
 	case o.Signal > 0:
 		w.signal(syscall.Signal(o.Signal))
