@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -57,9 +56,7 @@ func frame(status int, sent http.Header) int {
 // Write keeps what fits. The handler gets an error if its response is too large, and can still
 // write a smaller one under another key.
 func (r *recorder) Write(b []byte) (int, error) {
-	if r.status == 0 {
-		r.WriteHeader(http.StatusOK)
-	}
+	r.WriteHeader(http.StatusOK) // unless there is a status
 	if r.frame+base64.StdEncoding.EncodedLen(r.body.Len()+len(b)) > r.limit {
 		r.over = true
 		return 0, errTooLarge
@@ -69,9 +66,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 
 // finish returns the response.
 func (r *recorder) finish() stored {
-	if r.status == 0 {
-		r.WriteHeader(http.StatusOK)
-	}
+	r.WriteHeader(http.StatusOK) // unless there is a status
 	if _, named := r.sent["Content-Type"]; !named && r.body.Len() > 0 && r.sent.Get("Content-Encoding") == "" {
 		// As net/http does, so that a later Go guesses the same.
 		r.sent.Set("Content-Type", http.DetectContentType(r.body.Bytes()))
@@ -89,11 +84,9 @@ func clone(h http.Header) http.Header {
 func isTrailer(name string) bool { return strings.HasPrefix(name, http.TrailerPrefix) }
 
 func split(list string) []string {
-	return slices.Collect(func(yield func(string) bool) {
-		for s := range strings.SplitSeq(list, ",") {
-			if !yield(strings.TrimSpace(s)) {
-				return
-			}
-		}
-	})
+	items := strings.Split(list, ",")
+	for i, item := range items {
+		items[i] = strings.TrimSpace(item)
+	}
+	return items
 }
