@@ -88,10 +88,9 @@ func state(err error) string {
 
 // isLost reports whether err leaves the outcome of a statement that commits by itself unknown.
 func (t *Table[T]) isLost(err error) bool {
-	for _, start := range undone {
-		if strings.HasPrefix(err.Error(), start) {
-			return false
-		}
+	begins := func(start string) bool { return strings.HasPrefix(err.Error(), start) }
+	if slices.ContainsFunc(undone, begins) {
+		return false
 	}
 	told := state(err)
 	return sqlstore.Judge(t.d, err).Class == sqlstore.Unknown && (len(told) < 2 || !slices.Contains(refusals, told[:2]))

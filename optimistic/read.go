@@ -149,15 +149,11 @@ func (t *Table[T]) query(ctx context.Context, ext Ext, keys [][]any, each func(T
 	for i, c := range t.columns {
 		names[i] = c.quoted
 	}
-	one := "(" + t.whereKey() + ")"
-	if len(t.keys) == 1 {
-		one = "?"
-	}
 	args := make([]any, 0, len(keys)*len(t.keys))
 	for _, k := range keys {
 		args = append(args, k...)
 	}
-	where := strings.Repeat(" OR "+one, len(keys))[len(" OR "):]
+	where := strings.Repeat(" OR ("+t.whereKey()+")", len(keys))[len(" OR "):]
 	if len(t.keys) == 1 {
 		where = t.columns[t.keys[0]].quoted + " IN (?" + strings.Repeat(", ?", len(keys)-1) + ")"
 	}
