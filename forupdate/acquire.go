@@ -237,8 +237,7 @@ func (s *Store) row(ctx context.Context, key string) (lease.Record, error) {
 
 // explain is for an error before the row was written: nothing has been granted.
 func (s *Store) explain(key string, err error) error {
-	if errors.Is(err, lease.ErrClosed) || errors.Is(err, lease.ErrUnsupported) ||
-		errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
+	if oneline.Is(err, lease.ErrClosed, lease.ErrUnsupported, lease.ErrUnknown, lease.ErrBusy) {
 		return fmt.Errorf("acquire %q: %w", key, err)
 	}
 	v := sqlstore.Judge(s.keys.d, err)

@@ -59,10 +59,7 @@ func (l *Locker) Pick(ctx context.Context, tx Tx, dest any, q Queue) error {
 	}
 	defer rows.Close()
 	reflect.ValueOf(dest).Elem().SetLen(0)
-	if err := sqlx.StructScan(rows, dest); err != nil {
-		return l.explain(ctx, what, "asked once", err)
-	}
-	return nil
+	return l.explain(ctx, what, "asked once", sqlx.StructScan(rows, dest))
 }
 
 func (l *Locker) pick(q Queue, columns []string) (string, error) {

@@ -153,21 +153,13 @@ func (l *Locker) rowsRequest(ctx context.Context, tx Tx, rows Rows, keys []any) 
 	if err != nil {
 		return r, err
 	}
-	var distinct []any
-	seen := make(map[string]bool, len(keys))
-	for _, k := range keys {
-		if !seen[ownrows.Text(k)] {
-			seen[ownrows.Text(k)] = true
-			distinct = append(distinct, k)
-		}
-	}
+	byText := func(a, b any) int { return strings.Compare(ownrows.Text(a), ownrows.Text(b)) }
+	distinct := slices.SortedStableFunc(slices.Values(keys), byText)
+	distinct = slices.CompactFunc(distinct, func(a, b any) bool { return byText(a, b) == 0 })
 	if len(distinct) == 0 {
 		return r, fmt.Errorf("%w: no row of %s to lock", lease.ErrInvalidKey, rows.Table)
 	}
 	// The column is named with its table, because SQLite takes an unknown column alone for a string.
-	slices.SortFunc(distinct, func(a, b any) int {
-		return strings.Compare(ownrows.Text(a), ownrows.Text(b))
-	})
 	what := fmt.Sprintf("lock rows of %s by %s", rows.Table, rows.Key)
 	return request{what: what, table: table, column: table + "." + column, keys: distinct}, nil
 }
