@@ -77,7 +77,7 @@ func (c *Console) data(ctx context.Context, v view) (data any, statements int, e
 		return data, 1, err
 	case pageCycles:
 		if c.tables == nil {
-			return []cycle(nil), 0, nil
+			return [][]shown.Edge(nil), 0, nil
 		}
 		edges, err := c.tables.Edges(ctx, "", mostEdges)
 		return cycles(edges), 1, err
