@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -226,9 +227,7 @@ func (p *pendingMoves) giveUp(store lease.Store, l lease.Lease, m *pendingMove) 
 
 // isUnsure reports whether a request may be granted later.
 func isUnsure(answers []lease.Acquired, err error) bool {
-	unsure := errors.Is(err, lease.ErrUnknown)
-	for i := range answers {
-		unsure = unsure || answers[i].Unknown || errors.Is(answers[i].Err, lease.ErrUnknown)
-	}
-	return unsure
+	return errors.Is(err, lease.ErrUnknown) || slices.ContainsFunc(answers, func(a lease.Acquired) bool {
+		return a.Unknown || errors.Is(a.Err, lease.ErrUnknown)
+	})
 }

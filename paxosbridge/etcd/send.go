@@ -57,35 +57,29 @@ const (
 // judge classifies a failed try. One that was not sent may have failed to get an etcd lease.
 func judge(err error, left bool) class {
 	var server rpctypes.EtcdError
-	if !errors.As(err, &server) {
-		if !left {
-			return passing
+	if errors.As(err, &server) {
+		if oneline.Is(err, rpctypes.ErrNoLeader, rpctypes.ErrTooManyRequests, rpctypes.ErrLeaseNotFound,
+			rpctypes.ErrAuthOldRevision, rpctypes.ErrInvalidAuthToken) {
+			return passing // refused before the proposal, or as a whole when it was applied
 		}
-		// An error of the connection, the context, or gRPC, for example for an answer that is too
-		// long. The request may have been applied.
-		return unknownOutcome
-	}
-	switch {
-	case errors.Is(err, rpctypes.ErrNoLeader), errors.Is(err, rpctypes.ErrTooManyRequests),
-		errors.Is(err, rpctypes.ErrLeaseNotFound), errors.Is(err, rpctypes.ErrAuthOldRevision),
-		errors.Is(err, rpctypes.ErrInvalidAuthToken):
-		return passing // refused before the proposal, or as a whole when it was applied
-	}
-	switch server.Code() {
-	case codes.InvalidArgument,
-		codes.FailedPrecondition,
-		codes.PermissionDenied,
-		codes.Unauthenticated,
-		codes.NotFound,
-		codes.OutOfRange,
-		codes.ResourceExhausted,
-		codes.DataLoss,
-		codes.Unimplemented:
-		return refused
+		switch server.Code() {
+		case codes.InvalidArgument,
+			codes.FailedPrecondition,
+			codes.PermissionDenied,
+			codes.Unauthenticated,
+			codes.NotFound,
+			codes.OutOfRange,
+			codes.ResourceExhausted,
+			codes.DataLoss,
+			codes.Unimplemented:
+			return refused
+		}
 	}
 	if !left {
 		return passing
 	}
+	// Or an error of the connection, the context, or gRPC, for example for an answer that is too
+	// long. The request may have been applied.
 	return unknownOutcome
 }
 
