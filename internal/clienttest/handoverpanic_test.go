@@ -89,3 +89,25 @@ func TestADriverThatPanicsInUnlockLeavesNoLease(t *testing.T) {
 		})
 	}
 }
+
+// The driver panics with the answer: the caller is a member of the reader group, and has no lock.
+func TestADriverThatPanicsWithTheAnswerLeavesNoMember(t *testing.T) {
+	Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+		shared, err := Client(t, s.Store, nil).RLock(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.OnShare = func(ctx context.Context, reqs []lease.AcquireRequest) ([]lease.Acquired, error) {
+			if answers, err := s.Store.Share(ctx, reqs); err != nil || !answers[0].Granted {
+				t.Errorf("share: %+v, %v", answers, err)
+			}
+			s.OnShare = nil
+			panic("a driver's")
+		}
+		panics(t, func() { _, _ = c.RLock(t.Context(), "k") })
+		if err := shared.Unlock(t.Context()); err != nil {
+			t.Error(err)
+		}
+		free(t, c, "k")
+	})
+}

@@ -34,16 +34,17 @@ func (a *Asker) share(ctx context.Context, c *Call, makes bool) (Grants, error) 
 	reqs := make([]lease.AcquireRequest, len(c.Keys))
 	for i, key := range c.Keys {
 		reqs[i] = c.Want.Request(key)
-	}
-	for i, answer := range a.Store.Share(ctx, reqs) {
-		g.Each = append(g.Each, Grant{reqs[i], answer})
+		g.Each = append(g.Each, Grant{reqs[i], lease.Acquired{Granted: true, Unknown: true}})
 	}
 	whole := false
-	defer func() { // also after a panic in a hook
+	defer func() { // also after a panic in a hook, or in a driver that may have shared the keys
 		if !whole {
 			a.Discard(ctx, g)
 		}
 	}()
+	for i, answer := range a.Store.Share(ctx, reqs) {
+		g.Each[i].Answer = answer
+	}
 	free, err := a.joined(ctx, c, g)
 	switch {
 	case err != nil || len(free) == 0:
@@ -104,13 +105,10 @@ func (a *Asker) makeGroups(ctx context.Context, c *Call, free []*Grant) error {
 	if err == nil {
 		taken, err = a.Downgrade(ctx, taken)
 	}
-	if err != nil {
-		return err
+	for n := range taken.Each { // none after an error
+		*free[n] = taken.Each[n]
 	}
-	for n, of := range free {
-		*of = taken.Each[n]
-	}
-	return nil
+	return err
 }
 
 // Downgrade makes reader groups of keys that were granted. What it cannot make one is the orphan
