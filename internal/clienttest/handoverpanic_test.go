@@ -111,3 +111,20 @@ func TestADriverThatPanicsWithTheAnswerLeavesNoMember(t *testing.T) {
 		free(t, c, "k")
 	})
 }
+
+// As above, of a key that was free: the call has made a reader group of it, or was about to.
+func TestADriverThatPanicsInADowngradeLeavesNoGroup(t *testing.T) {
+	for _, made := range []bool{false, true} {
+		Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+			s.OnDowngrade = func(ctx context.Context, reqs []lease.RenewRequest) ([]lease.Renewed, error) {
+				s.OnDowngrade = nil
+				if made {
+					_, _ = s.Store.Downgrade(ctx, reqs)
+				}
+				panic("a driver's")
+			}
+			panics(t, func() { _, _ = c.RLock(t.Context(), "k") })
+			free(t, c, "k")
+		})
+	}
+}

@@ -120,6 +120,9 @@ func (a *Asker) Downgrade(ctx context.Context, g Grants) (Grants, error) {
 	for i := range reqs {
 		reqs[i] = lease.RenewRequest{Lease: g.Lease(i), TTL: g.Each[i].Req.TTL}
 	}
+	g.Shared = true
+	lost := g.Leases()
+	defer func() { a.Orphans.AddLeases(lost...) }() // also after a panic in a driver
 	var err error
 	for i, answer := range a.Store.Downgrade(ctx, reqs) {
 		switch {
@@ -130,11 +133,10 @@ func (a *Asker) Downgrade(ctx context.Context, g Grants) (Grants, error) {
 				lease.ErrBusy, reqs[i].Key))
 		}
 	}
-	g.Shared = true
 	if err != nil {
-		a.Orphans.AddLeases(g.Leases()...)
 		return Grants{}, err
 	}
+	lost = nil
 	return g, nil
 }
 
