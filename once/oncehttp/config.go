@@ -17,7 +17,8 @@ type Config struct {
 	// Tenant returns the account that a request belongs to: 1 to 255 bytes. Each account has keys
 	// of its own, so that no account is answered with another's stored response. Return the account
 	// that the server has authenticated, never what the client claims to be. A request for which
-	// Tenant returns "" gets 403 and does nothing. When Tenant is called, the body has been read.
+	// Tenant returns "" gets 403 and does nothing. The request is a copy, as Lock's is: both may parse
+	// its form.
 	//
 	// [SharedKeys] is the Tenant of an API without accounts. New refuses nil.
 	Tenant func(*http.Request) string

@@ -26,7 +26,8 @@
 //     or encoding, or body. The parts of a multipart form are compared, without their boundary,
 //     which clients draw anew. Other bodies are compared byte for byte.
 //   - 429 with Retry-After: the account has once.Config.MostPerTenant answers stored.
-//   - 500: the response is too large to be kept, so that nothing was done.
+//   - 500: the response is too large to be kept, be it one that would be kept or not, so that
+//     nothing was done; or a handler around Wrap has parsed a multipart form.
 //   - 503 with Retry-After: the database could not do it at the moment, or the outcome is unknown.
 //     Repeat with the same key.
 //
@@ -54,6 +55,6 @@
 //
 // Set-Cookie, Date and the headers of a single connection are sent with the first answer and never
 // kept, because a repeat must not hand out a session. Errors of this package are
-// application/problem+json (RFC 9457). It does not offer http.Flusher and http.Hijacker, because
-// nothing may leave before the commit.
+// application/problem+json (RFC 9457). It does not offer http.Flusher and http.Hijacker, and sends
+// neither trailers nor a 1xx status, because nothing may leave before the commit.
 package oncehttp

@@ -58,6 +58,11 @@ func (h *Handlers) Wrap(next http.Handler) http.Handler {
 			problem(w, http.StatusBadRequest, err.Error())
 			return
 		}
+		if r.MultipartForm != nil {
+			problem(w, http.StatusInternalServerError, "a handler around Wrap has read this multipart form, whose "+
+				"files would not tell a repeat from another request: read it within Wrap")
+			return
+		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
 		if err != nil {
 			unread(w, err, h.cfg.MaxBody)
@@ -76,14 +81,17 @@ func unread(w http.ResponseWriter, err error, limit int64) {
 }
 
 func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, key string, body []byte, next http.Handler) {
-	tenant, ok := ownerOf(h.cfg.Tenant(r))
+	d := deed{h: h, r: r, body: body, next: next}
+	asked := d.request(r.Context()) // its own too: a form that is parsed from r, read to its end, is empty
+	defer d.tidy(asked)
+	tenant, ok := ownerOf(h.cfg.Tenant(asked))
 	if !ok {
 		problem(w, http.StatusForbidden, "an Idempotency-Key belongs to an account, and this request has none")
 		return
 	}
 	req := once.Request{Tenant: tenant, Key: key, Fingerprint: fingerprint(r, body)}
 	if h.cfg.Lock != nil {
-		l, err := h.cfg.Lock(r.Context(), r)
+		l, err := h.cfg.Lock(r.Context(), asked)
 		if err != nil {
 			h.refuse(w, r, err)
 			return
@@ -92,7 +100,6 @@ func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, key string, bod
 			req.Lock = l
 		}
 	}
-	d := deed{h: h, r: r, body: body, next: next}
 	res, err := h.do(r.Context(), req, d.do)
 	switch {
 	case err == nil && res.Replayed:
@@ -171,7 +178,7 @@ func (d *deed) keeps(in *work) bool {
 	return lasting(status) && (status < http.StatusBadRequest || in.asked.Load())
 }
 
-// request is a run's own, without what an earlier run made of the headers, the URL or the form.
+// request is one reader's own, without what another made of the headers, the URL or the form.
 func (d *deed) request(ctx context.Context) *http.Request {
 	r := d.r.Clone(ctx)
 	r.Body = io.NopCloser(bytes.NewReader(d.body))
@@ -197,7 +204,8 @@ func send(w http.ResponseWriter, s stored) {
 		}
 		w.Header()[name] = values
 	}
-	if s.Status != http.StatusNoContent && s.Status != http.StatusNotModified {
+	// Of an empty body net/http knows the length, and the answer to HEAD has that of what it leaves out.
+	if len(s.Body) > 0 && s.Status != http.StatusNoContent && s.Status != http.StatusNotModified {
 		w.Header().Set("Content-Length", strconv.Itoa(len(s.Body)))
 	}
 	w.WriteHeader(s.Status)
@@ -237,8 +245,7 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
 			"this account has too many answers stored: repeat it later with the same Idempotency-Key")
 	case errors.Is(err, lease.ErrInvalidKey):
 		problem(w, http.StatusBadRequest, "the Idempotency-Key or its tenant cannot be used")
-	case errors.Is(err, errTooLarge), errors.Is(err, once.ErrResultTooLarge),
-		errors.Is(err, lease.ErrCorrupt), errors.Is(err, lease.ErrConfig):
+	case oneline.Is(err, errTooLarge, once.ErrResultTooLarge, lease.ErrCorrupt, lease.ErrConfig):
 		h.complain(r, err)
 		problem(w, http.StatusInternalServerError,
 			"the response cannot be kept or was not kept as a response; nothing was done now")

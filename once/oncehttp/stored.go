@@ -83,10 +83,9 @@ func unspell(h http.Header) (http.Header, bool) {
 // others belong to one connection or moment.
 var fleeting = map[string]bool{
 	"Set-Cookie": true, "Set-Cookie2": true, "Date": true, "Connection": true, "Keep-Alive": true,
-	"Proxy-Authenticate":  true,
-	"Proxy-Authorization": true, "Proxy-Connection": true, "Proxy-Authentication-Info": true,
-	"Te": true, "Trailer": true,
-	"Transfer-Encoding": true, "Upgrade": true, "Content-Length": true, replayedHeader: true,
+	"Proxy-Authenticate": true, "Proxy-Authorization": true, "Proxy-Connection": true,
+	"Proxy-Authentication-Info": true, "Te": true, "Trailer": true, "Transfer-Encoding": true,
+	"Upgrade": true, replayedHeader: true,
 }
 
 // keep returns the headers that a repeat may have, under their canonical names.
