@@ -3,10 +3,13 @@ package election
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/cycle"
 )
+
+const forEver = 100 * 365 * 24 * time.Hour
 
 // PreferredKey is the key that a preferred candidate holds while it waits to lead.
 func PreferredKey(name string) string { return "election-preferred/" + name }
@@ -18,7 +21,9 @@ func (c *candidate) claim(ctx context.Context) (*rowlock.Lock, error) {
 	if !errors.Is(err, rowlock.ErrHeld) {
 		return l, err
 	}
-	asks, err := c.locks.Lock(cycle.Idle{Candidate: true}.In(ctx), PreferredKey(c.name))
+	// A candidate that waits makes no progress, however long.
+	asks, err := c.locks.Lock(cycle.Idle{Candidate: true}.In(ctx), PreferredKey(c.name),
+		rowlock.MaxIdle(forEver), rowlock.MaxHold(forEver))
 	if err != nil {
 		return nil, err
 	}

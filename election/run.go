@@ -42,7 +42,8 @@ func Key(name string) string { return "election/" + name }
 //
 // While ctx lasts, Run returns only permanent errors: ErrConfig, before anything was sent;
 // ErrClosed after Client.Close; ErrDeadlock if ctx holds the election's key already, or a lock
-// whose holder waits for it; ErrTokenExhausted. Every other failure of the database, and every
+// whose holder waits for it; ErrTokenExhausted; ErrUnsupported; ErrInvalidKey, if with the client's
+// Namespace the key is too long. Every other failure of the database, and every
 // error of a lead that ended before ctx did, goes to [OnError], and Run goes on: it asks a database
 // that is away again after 100 ms to 2 s.
 //

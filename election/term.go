@@ -26,7 +26,9 @@ type term struct {
 // serve runs lead, and ends the leadership whatever lead does. cause is what ended lead's ctx, or
 // nil if lead returned before.
 func (c *candidate) serve(ctx context.Context, l *rowlock.Lock) (cause, err error) {
-	leading, cancel := context.WithCancelCause(l.Context())
+	within, done := l.Within(l.Context())
+	defer done()
+	leading, cancel := context.WithCancelCause(within)
 	t := &term{c: c, l: l, cancel: cancel}
 	unfollow := context.AfterFunc(ctx, func() { t.drain(context.Cause(ctx)) })
 	unwatch := c.stepDown(leading, t)
@@ -93,13 +95,16 @@ func (t *term) end(ctx context.Context) error {
 	if bound != nil {
 		bound.Stop()
 	}
+	var overdue error
 	if late != nil {
 		<-late
-		return t.overdue()
+		if ctx.Err() != nil { // otherwise OnError has been told
+			overdue = t.overdue()
+		}
 	}
-	err := t.l.Unlock(ctx)
+	err := t.l.Unlock(ctx) // after abandon it tells again how the lock ended
 	if oneline.Is(err, rowlock.ErrLost, rowlock.ErrMaxHold, rowlock.ErrIdle) {
-		return err
+		return oneline.Join(overdue, err)
 	}
-	return nil // a release that fails at once is tried again by the client
+	return overdue // a release that fails at once is tried again by the client
 }
