@@ -71,7 +71,8 @@ type pair struct{ before, last any }
 func (s *Store) Tables() any { return s.tables }
 
 // Close ends what the quorum does by itself: it tries once more to release what failed attempts may
-// have left at members, for at most Timeout. Calls return lease.ErrClosed afterwards.
+// have left, up to 256 leases of each member; others end with their TTL. Beside a member that hangs
+// it takes up to four times Timeout. Calls return lease.ErrClosed afterwards.
 func (s *Store) Close() error {
 	s.close()
 	s.work.Wait()

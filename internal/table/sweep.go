@@ -106,7 +106,9 @@ func (w *walk) reap(ctx context.Context, all bool) error {
 			len(keys) > 0; keys = w.dead[bucket] {
 			n := min(len(keys), w.opts.Batch)
 			removed, err := w.store.reap(ctx, bucket, keys[:n], w.opts.Retention)
-			if conn.IsBad(err) { // its floor cannot be read: no other bucket's is concerned
+			// Its floor cannot be read, or a transaction has it locked: no other bucket's is concerned.
+			// The second that is busy ends the sweep, or it would wait for each in turn.
+			if conn.IsBad(err) || w.bad == nil && errors.Is(err, lease.ErrBusy) {
 				w.bad = cmp.Or[error](w.bad, err)
 				w.gathered -= len(keys)
 				delete(w.dead, bucket)

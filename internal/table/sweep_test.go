@@ -2,7 +2,9 @@ package table_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,6 +54,46 @@ func TestASweepPassesMembersOfNoGroup(t *testing.T) {
 		row := e.DB.QueryRowContext(t.Context(), e.SQL(`SELECT count(*) FROM {rowlock_member}`))
 		if err := row.Scan(&left); err != nil || left > 0 {
 			t.Errorf("%d members are left (%v)", left, err)
+		}
+	})
+}
+
+// A transaction that has one floor locked keeps the rows that count from it, and no others.
+func TestASweepPassesAFloorThatIsLocked(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		if e.Dialect.OneWriter {
+			t.Skip("a file has one writer: what is locked is all of it")
+		}
+		r := newRig(t, e, adapter.Update, 2)
+		keys := make([]string, 20)
+		for i := range keys {
+			keys[i] = fmt.Sprintf("k%02d", i)
+		}
+		if _, err := r.clean.Acquire(t.Context(), requests(keys...)); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			e.Expire(t, key)
+		}
+		tx, err := e.DB.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		locked := lease.Bucket(slices.MinFunc(keys, func(a, b string) int { return lease.Bucket(a) - lease.Bucket(b) }))
+		lock := fmt.Sprintf(`SELECT floor FROM {rowlock_floor} WHERE bucket = %d FOR UPDATE`, locked)
+		if _, err := tx.ExecContext(t.Context(), e.SQL(lock)); err != nil {
+			t.Fatal(err)
+		}
+		want := len(keys)
+		for _, key := range keys {
+			if lease.Bucket(key) == locked {
+				want--
+			}
+		}
+		removed, err := r.store.Sweep(t.Context(), lease.SweepOptions{})
+		if removed != int64(want) || !errors.Is(err, lease.ErrBusy) {
+			t.Errorf("a sweep removed %d rows, %v; want %d", removed, err, want)
 		}
 	})
 }
