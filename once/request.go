@@ -25,7 +25,9 @@ type Request struct {
 	// Lock, unless it is nil, is fenced first in the transaction, a *rowlock.Lock or *rowlock.Locks:
 	// nothing is done, and the error is lease.ErrFenced, if another owner has had its key since. It
 	// is not released: Unlock it after Do, which has then committed. Of a request that was done
-	// before the answer needs no lock, but the lock is fenced all the same.
+	// before the answer needs no lock, but the lock is fenced all the same, unless the call has waited
+	// for the first in this process. On MySQL and MariaDB its mark stays until the Unlock: see
+	// docs/protect.md.
 	Lock Fencer
 }
 
@@ -58,9 +60,8 @@ type Result struct {
 // and neither commit nor roll back.
 //
 // On MySQL and MariaDB two mistakes are expensive. After a deadlock the transaction is gone. If a
-// function goes on all the same, its later statements are committed one by one: if it returns a
-// result, Do notices and returns an error, too late to undo them; if it returns none, Do does not
-// notice. And CREATE TABLE, TRUNCATE and the like commit what was done so far, the key included.
+// function goes on all the same, its later statements are committed one by one: Do notices and
+// returns an error, too late to undo them. And CREATE TABLE, TRUNCATE and the like commit what was done so far, the key included.
 type Func func(ctx context.Context, tx *sql.Tx) ([]byte, error)
 
 // Fingerprint returns the SHA-256 of the parts and their lengths, so that "ab", "c" differs from

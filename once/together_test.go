@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/rowlockdb/rowlock/internal/faultdb"
 	"github.com/rowlockdb/rowlock/internal/servertest"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 	"github.com/rowlockdb/rowlock/once"
@@ -188,6 +190,38 @@ func TestOneInFlightOnAnExpiredKeyIsWaitedForNoLonger(t *testing.T) {
 		}
 		busy.end()
 		want(t, do(t, here, once.Request{Key: "key"}, never(t)), "value", true)
+	})
+}
+
+// Another takes the expired key after a call has read it. PostgreSQL waits for that one as long as for
+// any other; MySQL and MariaDB have the row locked since it was read, and the other one waits.
+func TestOneThatHasTakenAnExpiredKeyIsWaitedForNoLonger(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if r.Name != "postgres" {
+			t.Skip("the row is locked when it is read")
+		}
+		here := r.once(t)
+		do(t, here, once.Request{Key: "key"}, r.effect("old", "old"))
+		cfg := once.Config{NoWait: true, Reap: -1}
+		wantWaited(t, cfg, func() error {
+			r.expire(t)
+			db, faults, _ := r.faulty(t)
+			o := r.open(t, db, cfg)
+			gate := faultdb.NewGate()
+			defer gate.Release()
+			faults.Set(faultdb.OnFunc(func(op faultdb.Op) bool {
+				return op.Executes() && strings.Contains(op.Query, "once-take")
+			}, faultdb.Nth(1, faultdb.Block(gate))))
+			ended := servertest.Aside(func() error {
+				_, err := o.Do(t.Context(), once.Request{Key: "key"}, never(t))
+				return err
+			})
+			<-gate.Arrived()
+			busy := r.inFlight(t, here, once.Request{Key: "key"})
+			defer busy.end()
+			gate.Release()
+			return servertest.Await(t, patience, ended, "the answer")
+		})
 	})
 }
 

@@ -21,7 +21,7 @@ type Rows struct {
 	// decides which row a key names, for example by the column's collation.
 	Key string
 	// Token is the column that keeps the highest token: BIGINT NOT NULL DEFAULT 0. Only Pass writes
-	// to it.
+	// to it, and no trigger may change what Pass writes: PostgreSQL does not tell of that.
 	Token string
 	// Create makes a missing row of a key and a token. All other columns need a default. It is
 	// meant for a table of tokens alone, whose rows are never deleted and whose keys are the locks'

@@ -22,8 +22,7 @@ WITH bound AS MATERIALIZED (
 )
 SELECT CASE WHEN m.n > 0 THEN 1 WHEN o.key IS NULL THEN 0 WHEN o.expires_at > clock_timestamp()
   THEN 2 WHEN o.expires_at IS NOT NULL THEN 3 ELSE 5 END AS state,
-       o.fingerprint, o.result, set_config('lock_timeout', (SELECT before FROM bound), true)
-         AS again
+  o.fingerprint, o.result, set_config('lock_timeout', (SELECT before FROM bound), true) AS again
 FROM (SELECT count(*) AS n FROM made) AS m
 LEFT JOIN rowlock_once AS o ON m.n = 0 AND o.tenant = $1::bytea AND o.key = $2::bytea
 
@@ -34,12 +33,13 @@ SELECT CASE WHEN o.expires_at > clock_timestamp() THEN 2 WHEN o.expires_at IS NO
 FROM rowlock_once AS o WHERE o.tenant = $1 AND o.key = $2
 
 -- name: once-take
--- $1 fingerprint, $2 how long to keep it in µs, $3 tenant, $4 key. After a wait for another taker
--- it reads the clock again.
+-- $1 fingerprint, $2 how long to keep it in µs, $3 tenant, $4 key. A row that another taker has is
+-- left to the next claim, whose wait is bounded.
 UPDATE rowlock_once
 SET fingerprint = $1, result = NULL, made_at = clock_timestamp(),
   expires_at = clock_timestamp() + $2::bigint * interval '1 microsecond'
-WHERE tenant = $3 AND key = $4 AND expires_at <= clock_timestamp()
+WHERE tenant = $3 AND key = (SELECT key FROM rowlock_once WHERE tenant = $3 AND key = $4
+  AND expires_at <= clock_timestamp() FOR NO KEY UPDATE SKIP LOCKED)
 
 -- name: once-store
 -- $1 result, $2 tenant, $3 key. expires_at stays: its index would need a new entry.

@@ -630,8 +630,7 @@ WITH /* rowlock once-claim */ bound AS MATERIALIZED (
 )
 SELECT CASE WHEN m.n > 0 THEN 1 WHEN o.key IS NULL THEN 0 WHEN o.expires_at > clock_timestamp()
   THEN 2 WHEN o.expires_at IS NOT NULL THEN 3 ELSE 5 END AS state,
-       o.fingerprint, o.result, set_config('lock_timeout', (SELECT before FROM bound), true)
-         AS again
+  o.fingerprint, o.result, set_config('lock_timeout', (SELECT before FROM bound), true) AS again
 FROM (SELECT count(*) AS n FROM made) AS m
 LEFT JOIN "rowlock_once" AS o ON m.n = 0 AND o.tenant = $1::bytea AND o.key = $2::bytea
 
@@ -644,7 +643,8 @@ FROM "rowlock_once" AS o WHERE o.tenant = $1 AND o.key = $2
 UPDATE /* rowlock once-take */ "rowlock_once"
 SET fingerprint = $1, result = NULL, made_at = clock_timestamp(),
   expires_at = clock_timestamp() + $2::bigint * interval '1 microsecond'
-WHERE tenant = $3 AND key = $4 AND expires_at <= clock_timestamp()
+WHERE tenant = $3 AND key = (SELECT key FROM "rowlock_once" WHERE tenant = $3 AND key = $4
+  AND expires_at <= clock_timestamp() FOR NO KEY UPDATE SKIP LOCKED)
 
 -- dialect/postgres/once.sql: once-store
 UPDATE /* rowlock once-store */ "rowlock_once" SET result = $1 WHERE tenant = $2 AND key = $3
