@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -17,8 +19,12 @@ import (
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
 
-// loser loses the replies to the next transactions, as many as it is set to.
-type loser struct{ left atomic.Int32 }
+// loser loses the replies to the next transactions, as many as it is set to, or answers with
+// another error instead.
+type loser struct {
+	left atomic.Int32
+	says error
+}
 
 func (l *loser) option() grpc.DialOption {
 	return grpc.WithChainUnaryInterceptor(
@@ -27,7 +33,7 @@ func (l *loser) option() grpc.DialOption {
 		) error {
 			err := invoke(ctx, method, req, reply, cc, opts...)
 			if err == nil && strings.HasSuffix(method, "/Txn") && l.left.Add(-1) >= 0 {
-				return status.Error(codes.Unavailable, "the reply was lost")
+				return cmp.Or(l.says, status.Error(codes.Unavailable, "the reply was lost"))
 			}
 			return err
 		},
@@ -80,6 +86,26 @@ func TestARepetitionResolvesALostReply(t *testing.T) {
 	lose.left.Store(1)
 	r.do(r.Open(t.Context(), "k", 3))
 	r.take("k", 3)
+}
+
+// etcd carries out the requests by which it exceeds its quota, and answers as to those that it then
+// refuses.
+func TestARequestWithoutSpaceMayHaveBeenCarriedOut(t *testing.T) {
+	lose := loser{says: rpctypes.ErrGRPCNoSpace}
+	r := newRig(t, lose.option())
+	lose.left.Store(1)
+	l, a, err := r.try("k", 0)
+	if !errors.Is(err, lease.ErrUnknown) || !errors.Is(err, rpctypes.ErrNoSpace) || lose.left.Load() != 0 {
+		t.Fatalf("acquire: %+v, %v", a, err)
+	}
+	if r.release(l).Gone {
+		t.Error("what was granted is not found by its owner")
+	}
+	held := r.take("k", 0)
+	lose.left.Store(1)
+	if ok, err := r.Seal(t.Context(), held); ok || !errors.Is(err, lease.ErrUnknown) {
+		t.Errorf("seal: %t, %v", ok, err)
+	}
 }
 
 // The caller waits no longer than the timeout.

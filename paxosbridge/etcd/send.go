@@ -122,7 +122,8 @@ func (c *Cluster) send(
 		if last.is == unknownOutcome && reads {
 			last.is = passing
 		}
-		uncertain = uncertain || last.is == unknownOutcome
+		// etcd also carries a request out and then answers ErrNoSpace to it.
+		uncertain = uncertain || last.is == unknownOutcome || errors.Is(last.err, rpctypes.ErrNoSpace)
 		if last.is == refused {
 			return struct{}{}, backoff.Permanent(last.err)
 		}
