@@ -1,9 +1,11 @@
 package etcd
 
 import (
+	"context"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -63,4 +65,13 @@ func KeyOf(prefix, name string) (string, bool) { return (&Cluster{prefix: prefix
 // HolderValue is what is written where a key is held.
 func HolderValue(spare time.Duration) string {
 	return string((&Cluster{}).hold("k", term{spare: spare}).ValueBytes())
+}
+
+// Lender returns a function that lends etcd leases.
+func Lender(client *clientv3.Client) func(ttl time.Duration) (clientv3.LeaseID, error) {
+	l := newLoans(context.Background(), client, 40*time.Second)
+	return func(ttl time.Duration) (clientv3.LeaseID, error) {
+		t, err := l.lend(context.Background(), ttl)
+		return t.id, err
+	}
 }

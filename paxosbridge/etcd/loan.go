@@ -71,16 +71,17 @@ func secondsFor(ttl time.Duration) int64 {
 	return int64(min(math.Ceil(ttl.Seconds()+max(ttl.Seconds()/8, 1)), longest))
 }
 
-// lend returns a loan of which at least ttl is left. It seldom waits.
+// lend returns a loan of which at least ttl is left, or the longest. It seldom waits.
 func (l *loans) lend(ctx context.Context, ttl time.Duration) (term, error) {
 	seconds := secondsFor(ttl)
+	ttl = min(ttl, longest*time.Second)
 	l.mu.Lock()
 	now := time.Now()
 	at := l.open[seconds]
 	spare := at.left(now) - ttl
 	enough := at.id != 0 && spare >= 0
-	if enough && spare < (at.lasts-ttl)/2 {
-		l.aheadLocked(seconds)
+	if half := (at.lasts - ttl) / 2; enough && spare < half {
+		l.aheadLocked(seconds, ttl+half)
 	}
 	l.mu.Unlock()
 	if enough {
@@ -90,13 +91,13 @@ func (l *loans) lend(ctx context.Context, ttl time.Duration) (term, error) {
 }
 
 // aheadLocked requests the next loan in the background.
-func (l *loans) aheadLocked(seconds int64) {
+func (l *loans) aheadLocked(seconds int64, least time.Duration) {
 	if l.closed || l.ahead[seconds] {
 		return
 	}
 	l.ahead[seconds] = true
 	l.wg.Go(func() {
-		_, _ = l.ask(seconds) // if it fails, the next lend requests one
+		_, _ = l.ask(seconds, least) // if it fails, the next lend requests one
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.ahead, seconds)
@@ -110,11 +111,11 @@ func (l *loans) borrow(ctx context.Context, seconds int64, ttl time.Duration) (t
 		l.mu.Unlock()
 		return term{}, context.Canceled
 	}
-	got := make(chan struct{})
+	asked, got := time.Now(), make(chan struct{})
 	var at loan
 	var err error
 	l.wg.Go(func() {
-		at, err = l.ask(seconds)
+		at, err = l.ask(seconds, ttl)
 		close(got)
 	})
 	l.mu.Unlock()
@@ -126,13 +127,20 @@ func (l *loans) borrow(ctx context.Context, seconds int64, ttl time.Duration) (t
 	if err != nil {
 		return term{}, err
 	}
+	if at.left(asked) < ttl { // another caller had requested it long before
+		return l.borrow(ctx, seconds, ttl)
+	}
 	return term{at.id, max(0, at.left(time.Now())-ttl)}, nil
 }
 
-// ask has etcd grant a lease, once for all concurrent callers.
-func (l *loans) ask(seconds int64) (loan, error) {
+// ask has etcd grant a lease, once for all concurrent callers, unless one that ended meanwhile has
+// left a loan of which least is left.
+func (l *loans) ask(seconds int64, least time.Duration) (loan, error) {
 	v, err, _ := l.asking.Do(fmt.Sprint(seconds), func() (any, error) {
-		if at, ok := l.fresh(seconds); ok {
+		l.mu.Lock()
+		at := l.open[seconds]
+		l.mu.Unlock()
+		if at.id != 0 && at.left(time.Now()) >= least {
 			return at, nil
 		}
 		ctx, cancel := context.WithTimeout(l.ctx, share(l.timeout, 1))
@@ -142,21 +150,12 @@ func (l *loans) ask(seconds int64) (loan, error) {
 		if err != nil {
 			return loan{}, err
 		}
-		at := loan{resp.ID, began, time.Duration(min(resp.TTL, longest)) * time.Second}
+		at = loan{resp.ID, began, time.Duration(min(resp.TTL, longest)) * time.Second}
 		l.keep(seconds, at)
 		return at, nil
 	})
 	at, _ := v.(loan)
 	return at, err
-}
-
-// fresh returns the newest loan of a class if another caller has just requested it.
-func (l *loans) fresh(seconds int64) (loan, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	at, ok := l.open[seconds]
-	return at, ok && time.Since(at.began) < 100*time.Millisecond &&
-		at.left(time.Now()) > at.lasts-100*time.Millisecond
 }
 
 func (l *loans) keep(seconds int64, at loan) {
