@@ -39,7 +39,7 @@ func (m *mover) ForceReturn(ctx context.Context, key string) error {
 			}
 			continue
 		}
-		if err := m.finishForce(ctx, row); err != nil {
+		if _, err := m.finishForce(ctx, row); err != nil {
 			return err
 		}
 		wait := m.cfg.untilBack(row)
@@ -62,14 +62,14 @@ func (c *Config) untilBack(row lease.Record) time.Duration {
 
 // finishForce brings a key back to the table once its wait is over. Without Delegation that cannot
 // be known.
-func (m *mover) finishForce(ctx context.Context, row lease.Record) error {
+func (m *mover) finishForce(ctx context.Context, row lease.Record) (back bool, err error) {
 	if m.cfg.Delegation == 0 || m.cfg.untilBack(row) > 0 {
-		return nil
+		return false, nil
 	}
 	epoch := lease.Epoch(row.Token)
 	ok, err := m.table.Return(ctx, row.Key, returning, epoch)
 	if ok {
 		m.report.moved(ctx, row.Key, lease.PlacementTable, epoch+1, "taken back by force")
 	}
-	return err
+	return err == nil, err
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge"
 )
@@ -179,6 +180,32 @@ func TestAnyProcessFinishesAForcedReturn(t *testing.T) {
 		r.must(r.Audit(t.Context()))
 		r.wantAt("k", 0, 4)
 		_ = r.Close()
+	})
+}
+
+// The cluster is lost for good, so that no audit can complete the return of a process that died.
+func TestAWaiterFinishesAForcedReturnWithoutTheCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{Delegation: delegation})
+		other := r.bridge(t, paxosbridge.Config{Delegation: delegation})
+		locks, err := rowlock.New(other, nil)
+		r.must(err)
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		r.cluster.Fail(errDown)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r.wantIs(r.ForceReturn(ctx, "k"), context.DeadlineExceeded)
+		r.must(r.Close()) // its process dies
+		ctx, cancel = context.WithTimeout(t.Context(), 3*delegation)
+		defer cancel()
+		began := time.Now()
+		if l, err := locks.Lock(ctx, "k"); err != nil {
+			t.Errorf("the waiter has waited for %v: %v", time.Since(began), err)
+		} else if took := time.Since(began); took < delegation || lease.Epoch(l.Token()) != 4 {
+			t.Errorf("granted %+v after %v", l, took)
+		}
+		r.must(locks.Close())
+		_ = other.Close()
 	})
 }
 

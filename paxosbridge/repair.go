@@ -31,7 +31,13 @@ func (m *mover) resolve(ctx context.Context, key string, refused error) (lease.R
 	if err != nil {
 		return lease.Record{}, err
 	}
-	return m.routes.locate(ctx, key)
+	row, err := m.routes.locate(ctx, key)
+	if err == nil && row.Placement == returning {
+		if back, err := m.finishForce(ctx, row); back || err != nil {
+			return lease.Record{}, err
+		}
+	}
+	return row, err
 }
 
 // open opens a key's record because a read of the row said that the key has left in this epoch.
@@ -114,7 +120,8 @@ func (m *mover) repair(ctx context.Context, r Record, row lease.Record) error {
 		// Forgotten: a record is opened only after its key has left, and such a row is not swept.
 		return m.recallOut(ctx, r, row)
 	case row.Placement == returning:
-		return m.finishForce(ctx, row)
+		_, err := m.finishForce(ctx, row)
+		return err
 	case row.Placement == m.cfg.Placement && epoch == r.Epoch && r.Sealed:
 		return m.finishReturn(ctx, r.Key, r.Epoch, "found sealed by the audit")
 	case row.Placement == m.cfg.Placement && epoch > r.Epoch:

@@ -25,8 +25,11 @@ func (b *Bridge) RequiresSync() bool {
 	return ok && s.RequiresSync()
 }
 
-// Reaches reports whether a key of this placement is the bridge's.
-func (b *Bridge) Reaches(placement int) bool { return placement == b.cfg.Placement }
+// Reaches reports whether a key of this placement is the bridge's. Waiters ask for one that is taken
+// back by force too, because the process that began that may have died.
+func (b *Bridge) Reaches(placement int) bool {
+	return placement == b.cfg.Placement || placement == returning
+}
 
 // Evict is the table's, for a key that is there. For a key in the cluster it returns
 // [lease.ErrUnsupported], because a client that acquires such a key waits for no row lock.
