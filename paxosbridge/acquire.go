@@ -97,7 +97,7 @@ func (b *Bridge) reroute(
 			return true
 		case row.Placement == returning:
 			answers[i] = again(answers[i], lease.Acquired{
-				Holder: lease.Holder{Note: "taken back by force", Remaining: b.cfg.untilBack(row)},
+				Holder: lease.Holder{Note: "taken back by force", Remaining: b.untilBack(row)},
 			})
 			return true
 		}

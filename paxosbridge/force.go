@@ -12,11 +12,12 @@ import (
 
 // ForceReturn takes a key back from a cluster that is lost for good, without asking it. It needs
 // Config.Delegation in every process, and returns when the key can be locked in the table: a little
-// later than Delegation. If it is interrupted, or if this process dies, the next request for the
-// key or an audit completes it.
+// later than Delegation. If it is interrupted, or if this process dies, a request for the key or an
+// audit completes it, Delegation after its own process has first read that the key is taken back.
 //
 // A holder of the key in the cluster loses it. Only clocks keep two holders apart here, as they do
-// whenever a lease expires: the holder's clock may be slower than the database's by up to a tenth.
+// whenever a lease expires: the holder's clock may be slower than the database's, and than that of
+// the process which completes the return, by up to a tenth.
 // Tokens and Fence need no clock: from the first moment on a fence refuses the old holder's token.
 // A database that forgets the return leaves the key in the cluster, with tokens below the table's.
 func (m *mover) ForceReturn(ctx context.Context, key string) error {
@@ -42,7 +43,7 @@ func (m *mover) ForceReturn(ctx context.Context, key string) error {
 		if _, err := m.finishForce(ctx, row); err != nil {
 			return err
 		}
-		wait := m.cfg.untilBack(row)
+		wait := m.untilBack(row)
 		select {
 		case <-time.After(min(wait, m.cfg.Refresh)):
 		case <-ctx.Done():
@@ -52,18 +53,20 @@ func (m *mover) ForceReturn(ctx context.Context, key string) error {
 	}
 }
 
-// untilBack returns how long a key that is being taken back must still wait, by the database's
-// clock. By then every process has read that the key has left the cluster, or has dropped what it
-// held there.
-func (c *Config) untilBack(row lease.Record) time.Duration {
-	all := c.Delegation + min(c.Delegation/10, math.MaxInt64-c.Delegation)
-	return max(0, all+min(row.Remaining, 0)) // Remaining counts from the recall, and is negative
+// untilBack returns how long a key that is being taken back must still wait: by the database's clock
+// since the recall, and by this process's since it found the key so, because until then a commit that
+// waits for a standby let others read the row as before. By then every process has read that the key
+// has left the cluster, or has dropped what it held there.
+func (m *mover) untilBack(row lease.Record) time.Duration {
+	all := m.cfg.Delegation + min(m.cfg.Delegation/10, math.MaxInt64-m.cfg.Delegation)
+	// Remaining counts from the recall, and is negative.
+	return max(0, all+min(row.Remaining, 0), all-time.Since(m.routes.takenBack(row)))
 }
 
 // finishForce brings a key back to the table once its wait is over. Without Delegation that cannot
 // be known.
 func (m *mover) finishForce(ctx context.Context, row lease.Record) (back bool, err error) {
-	if m.cfg.Delegation == 0 || m.cfg.untilBack(row) > 0 {
+	if m.cfg.Delegation == 0 || m.untilBack(row) > 0 {
 		return false, nil
 	}
 	epoch := lease.Epoch(row.Token)

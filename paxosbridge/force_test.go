@@ -2,7 +2,10 @@ package paxosbridge_test
 
 import (
 	"context"
+	"log/slog"
 	"math"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,6 +182,70 @@ func TestAnyProcessFinishesAForcedReturn(t *testing.T) {
 		time.Sleep(2 * delegation)
 		r.must(r.Audit(t.Context()))
 		r.wantAt("k", 0, 4)
+		_ = r.Close()
+	})
+}
+
+// unseen is a table of which reads show the rows of before, as while the commit of a later statement
+// waits for a standby.
+type unseen struct {
+	table
+	rows atomic.Pointer[[]lease.Record]
+}
+
+func (u *unseen) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
+	if old := u.rows.Load(); old != nil {
+		return slices.Clone(*old), nil
+	}
+	return u.table.Inspect(ctx, f)
+}
+
+// The database's clock stands in the row from when the return ran. Until it can be seen, holders go
+// on renewing.
+func TestTheWaitOfAForcedReturnBeginsWhenItIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{})
+		u := &unseen{table: r.table}
+		b, err := paxosbridge.New(t.Context(), u, r.cluster,
+			&paxosbridge.Config{Every: -1, Delegation: delegation, Logger: slog.New(slog.DiscardHandler)})
+		r.must(err)
+		r.must(b.MoveOut(t.Context(), "k", "test"))
+		l := r.hold(b, "k", 1)
+		old := []lease.Record{r.row("k")}
+		// ForceReturn in another process. A failover forgets it, and its next commit is late.
+		if _, err := r.table.Recall(t.Context(), "k", 32767, 3); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		q := request("k")
+		q.TTL = delegation // so that the row is read
+		if a := r.ask(b, q); a.Holder.Note != "taken back by force" {
+			t.Errorf("answered %+v", a)
+		}
+		u.rows.Store(&old)
+		if a := r.ask(b, request("k")); a.Holder.Note != "test" {
+			t.Errorf("answered %+v, want that the cluster has it", a)
+		}
+		for range 20 {
+			time.Sleep(delegation / 8)
+			r.renewed(b, l, lease.Extended)
+		}
+		u.rows.Store(nil)
+		began := time.Now()
+		r.must(b.ForceReturn(t.Context(), "k"))
+		if took := time.Since(began); took < delegation || took > 2*delegation {
+			t.Errorf("back in the table %v after the return was seen", took)
+		}
+		// The wait of one return does not count for the next.
+		if _, err := r.table.Recall(t.Context(), "k", 32767, 5); err != nil {
+			t.Fatal(err)
+		}
+		began = time.Now()
+		r.must(b.ForceReturn(t.Context(), "k"))
+		if took := time.Since(began); took < delegation {
+			t.Errorf("back in the table %v after the next return", took)
+		}
+		r.must(b.Close())
 		_ = r.Close()
 	})
 }

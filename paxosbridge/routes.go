@@ -22,6 +22,7 @@ type routes struct {
 	mu       sync.RWMutex
 	away     map[string]*route
 	returned map[string]time.Time // when a key came back
+	forced   map[string]route     // since when this process knows that a key is taken back by force
 	n        atomic.Int64         // len(away)
 }
 
@@ -38,7 +39,7 @@ type route struct {
 func newRoutes(cfg *Config, table lease.Store) *routes {
 	return &routes{
 		cfg: cfg, table: table,
-		away: make(map[string]*route), returned: make(map[string]time.Time),
+		away: make(map[string]*route), returned: make(map[string]time.Time), forced: make(map[string]route),
 	}
 }
 
@@ -79,6 +80,7 @@ func (r *routes) leave(key string, epoch int64, sent time.Time, why string) {
 	case at.epoch == epoch && sent.After(at.read):
 		at.read = sent
 	}
+	delete(r.forced, key)
 	r.n.Store(int64(len(r.away)))
 }
 
@@ -92,6 +94,16 @@ func (r *routes) comeBack(key string, epoch int64, now time.Time) {
 		r.returned[key] = now
 	}
 	r.n.Store(int64(len(r.away)))
+}
+
+// takenBack returns when this process first found a key to be taken back by force in this epoch.
+func (r *routes) takenBack(row lease.Record) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if epoch := lease.Epoch(row.Token); r.forced[row.Key].epoch != epoch {
+		r.forced[row.Key] = route{epoch: epoch, since: time.Now()}
+	}
+	return r.forced[row.Key].since
 }
 
 // with calls f with a key's route, if it has one.
