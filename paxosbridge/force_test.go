@@ -250,6 +250,45 @@ func TestTheWaitOfAForcedReturnBeginsWhenItIsSeen(t *testing.T) {
 	})
 }
 
+// lateRecall is a table whose answer to a recall is late, as to a process that was stopped.
+type lateRecall struct{ table }
+
+func (l lateRecall) Recall(ctx context.Context, key string, placement int, epoch int64) (bool, error) {
+	ok, err := l.table.Recall(ctx, key, placement, epoch)
+	time.Sleep(3*delegation + time.Second) // between two reads of all rows
+	return ok, err
+}
+
+// An audit calls a forgotten move back. Before it has the answer, the cluster is lost for a while and
+// another process takes the key back by force.
+func TestAnAnswerToARecallIsNoNewReadOfTheRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{Delegation: delegation})
+		b, err := paxosbridge.New(t.Context(), lateRecall{r.table}, r.cluster, &paxosbridge.Config{
+			Every: -1, Delegation: delegation, Refresh: delegation / 2, Logger: slog.New(slog.DiscardHandler),
+		})
+		r.must(err)
+		r.must(r.cluster.Open(t.Context(), "k", 1)) // the database has forgotten that it left
+		done := make(chan error, 1)
+		go func() { done <- b.Audit(context.Background()) }()
+		synctest.Wait()
+		r.cluster.Fail(errDown)
+		r.must(r.ForceReturn(t.Context(), "k"))
+		q := request("k")
+		q.TTL = 3 * delegation
+		if a := r.ask(r.table, q); !a.Granted {
+			t.Fatalf("the table answered %+v", a)
+		}
+		<-done
+		r.cluster.Fail(nil)
+		if a := r.ask(b, request("k")); a.Granted {
+			t.Errorf("granted in epoch %d beside the table's holder", lease.Epoch(a.Token))
+		}
+		r.must(b.Close())
+		_ = r.Close()
+	})
+}
+
 // The cluster is lost for good, so that no audit can complete the return of a process that died.
 func TestAWaiterFinishesAForcedReturnWithoutTheCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -136,12 +136,13 @@ func (m *mover) repair(ctx context.Context, r Record, row lease.Record) error {
 // recallOut puts a key whose move out was forgotten into the cluster again. If the row is gone and
 // the floor that a new row starts above is higher than the epoch, it seals the record instead.
 func (m *mover) recallOut(ctx context.Context, r Record, row lease.Record) error {
+	sent := time.Now()
 	ok, err := m.recall(ctx, r.Key, m.cfg.Placement, r.Epoch, row)
 	switch {
 	case err != nil:
 		return err
 	case ok:
-		m.routes.leave(r.Key, r.Epoch, time.Now(), "recalled")
+		m.routes.leave(r.Key, r.Epoch, sent, "recalled")
 		return nil
 	case row.Key != "":
 		return nil
