@@ -60,10 +60,7 @@ func (b *Bridge) addAway(
 	if err != nil { // a row does not say who has a key that is away
 		here = slices.DeleteFunc(here, func(r lease.Record) bool { return r.Placement == b.cfg.Placement })
 	}
-	for i := range there {
-		there[i].Placement = b.cfg.Placement
-	}
-	return limited(f, merge(here, there)), err
+	return limited(f, b.merge(f, here, there)), err
 }
 
 func limited(f lease.Filter, records []lease.Record) []lease.Record {
@@ -71,11 +68,19 @@ func limited(f lease.Filter, records []lease.Record) []lease.Record {
 }
 
 // merge puts both in order. A key in both is in the cluster, unless its row says that it has come
-// back: then its record is sealed.
-func merge(here, there []lease.Record) []lease.Record {
+// back, or is being taken back: then its record is sealed, or of an older epoch. So is the record of
+// a free key whose row was swept. Only a listing shows that there is no row.
+func (b *Bridge) merge(f lease.Filter, here, there []lease.Record) []lease.Record {
 	rows := make(map[string]lease.Record, len(here))
-	for _, r := range slices.Concat(here, there) {
-		if row, both := rows[r.Key]; !both || row.Placement != lease.PlacementTable {
+	for _, r := range here {
+		rows[r.Key] = r
+	}
+	for _, r := range there {
+		row, both := rows[r.Key]
+		if both || r.Held || len(f.Keys) > 0 {
+			r.Placement = b.cfg.Placement
+		}
+		if row.Placement == r.Placement || !both {
 			rows[r.Key] = r
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -374,5 +375,38 @@ func TestBridgesOverOneTableHaveItsKeys(t *testing.T) {
 	}
 	if tables == adapter.TablesOf(other.Bridge) || tables == adapter.TablesOf(other.table) {
 		t.Error("two tables are one")
+	}
+}
+
+func TestAListingSaysWhereAKeyIs(t *testing.T) {
+	r := newRig(t, paxosbridge.Config{Delegation: delegation})
+	for _, key := range []string{"away", "forced", "home", "idle", "swept"} {
+		r.must(r.MoveOut(t.Context(), key, "test"))
+	}
+	r.hold(r.Bridge, "away", 1)
+	r.must(r.MoveBack(t.Context(), "home", "test"))
+	r.must(r.MoveBack(t.Context(), "swept", "test"))
+	if n, err := r.Sweep(t.Context(), lease.SweepOptions{}); err != nil || n != 2 {
+		t.Fatal(n, err)
+	}
+	r.ask(r.Bridge, request("home"))
+	r.hold(r.Bridge, "forced", 1)
+	if _, err := r.table.Recall(t.Context(), "forced", 32767, 3); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	f := lease.Filter{Limit: 2}
+	for page := 2; page == 2; {
+		rows, err := r.Inspect(t.Context(), f)
+		r.must(err)
+		for _, row := range rows {
+			got = append(got, fmt.Sprint(row.Key, " ", row.Placement, " ", row.Held))
+			f.After = row.Key
+		}
+		page = len(rows)
+	}
+	want := []string{"away 1 true", "forced 32767 false", "home 0 true", "idle 1 false", "swept 0 false"}
+	if !slices.Equal(got, want) {
+		t.Errorf("listed %q, want %q", got, want)
 	}
 }
