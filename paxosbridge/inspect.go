@@ -11,8 +11,9 @@ import (
 )
 
 // Inspect lists the keys of both stores in order. A key in the cluster is listed as the cluster has
-// it, with its Placement. A free key in the cluster may be missing. If one store fails, what the
-// other has is listed beside the error.
+// it, with its Placement. A free key in the cluster may be missing. If the cluster fails, the
+// table's other keys are listed beside the error. If the table fails, the cluster is only asked for
+// keys that f names and that are known to be there.
 func (b *Bridge) Inspect(ctx context.Context, f lease.Filter) ([]lease.Record, error) {
 	if len(f.Keys) > 0 {
 		return b.inspectKeys(ctx, f)
@@ -68,8 +69,8 @@ func limited(f lease.Filter, records []lease.Record) []lease.Record {
 }
 
 // merge puts both in order. A key in both is in the cluster, unless its row says that it has come
-// back, or is being taken back: then its record is sealed, or of an older epoch. So is the record of
-// a free key whose row was swept. Only a listing shows that there is no row.
+// back, or is being taken back: then its record is sealed, or of an older epoch. So is the record
+// of a free key whose row was swept. Only a listing shows that there is no row.
 func (b *Bridge) merge(f lease.Filter, here, there []lease.Record) []lease.Record {
 	rows := make(map[string]lease.Record, len(here))
 	for _, r := range here {
