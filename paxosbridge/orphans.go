@@ -11,7 +11,7 @@ import (
 
 // serverBound is how long a store that is no lease.Settler may work on a request that its caller
 // has abandoned. A client goes on releasing what such a request may have left for as long.
-const serverBound = 6 * time.Second
+const serverBound = 7 * time.Second
 
 // orphans release what movers may have been granted after they gave up. Without them the key would
 // wait for the end of the mover's lease, which a cluster may also extend: etcd renews every lease

@@ -54,11 +54,12 @@ func (f *flights) idle(ctx context.Context) {
 	}
 }
 
-// window is how long a statement may still run at a member that cannot say when it has ended.
-const window = 6 * time.Second
+// window is how long a request may still be carried out at a member that cannot say when it has
+// ended. It is that of the orphan cleaner, because a member may be a bridge to etcd.
+const window = 7 * time.Second
 
 // Settle returns when no earlier request can be granted any more at a member, or when ctx ends. For
-// a member that is no lease.Settler it waits 6 s.
+// a member that is no lease.Settler it waits 7 s.
 func (s *Store) Settle(ctx context.Context) {
 	s.calls.idle(ctx)
 	var all sync.WaitGroup

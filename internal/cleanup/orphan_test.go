@@ -155,8 +155,8 @@ func TestStopSaysWhatMayBeGrantedYet(t *testing.T) {
 	}{
 		"settled in time":  {busy{memstore.New(), time.Second}, 2 * time.Second, nil},
 		"settled too late": {busy{memstore.New(), 2 * time.Second}, time.Second, lease.ErrUnknown},
-		"after its window": {alone{memstore.New()}, 7 * time.Second, nil},
-		"in its window":    {alone{memstore.New()}, 5 * time.Second, lease.ErrUnknown},
+		"after its window": {alone{memstore.New()}, 8 * time.Second, nil},
+		"in its window":    {alone{memstore.New()}, 6500 * time.Millisecond, lease.ErrUnknown},
 		"nothing was left": {nil, time.Second, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
