@@ -22,7 +22,6 @@ const hops = 8
 func (b *Bridge) Acquire(
 	ctx context.Context, reqs []lease.AcquireRequest,
 ) (answers []lease.Acquired, err error) {
-	defer func() { b.note(answers, err) }()
 	for i := range reqs {
 		b.count(reqs[i].Key)
 	}
@@ -180,7 +179,6 @@ func (b *Bridge) AcquireAll(
 		b.count(reqs[i].Key)
 	}
 	answers, err := all.AcquireAll(ctx, reqs)
-	b.note(answers, err)
 	if errors.Is(err, lease.ErrMoved) {
 		err = fmt.Errorf("%w: keys that are locked together must all be in the table: "+
 			"have Config.Pin return Never for them (%w)", lease.ErrUnsupported, err)

@@ -12,7 +12,6 @@ import (
 	"github.com/rowlockdb/rowlock/internal/tell"
 	"github.com/rowlockdb/rowlock/lease"
 	"github.com/rowlockdb/rowlock/paxosbridge/internal/heat"
-	"github.com/rowlockdb/rowlock/paxosbridge/internal/unknown"
 )
 
 // Bridge is a lease.Store over a table and a cluster, for rowlock.New. Each key is in one of them
@@ -23,9 +22,7 @@ type Bridge struct {
 	notifier lease.Notifier // the table's
 	registry lease.Registry
 
-	heat    *heat.Counters
-	unknown unknown.Last
-
+	heat  *heat.Counters
 	hooks *tell.Queue
 
 	free func() // the table's new eras

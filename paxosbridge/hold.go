@@ -113,13 +113,11 @@ func (b *Bridge) HandOver(ctx context.Context, items []lease.HandOver) ([]lease.
 	for i := range items {
 		b.count(items[i].From.Key)
 	}
-	answers, err := split[lease.HandOver, lease.Acquired]{
+	return split[lease.HandOver, lease.Acquired]{
 		func(h lease.HandOver) bool { return isAway(h.From.Token) },
 		b.handOverAt(b.table), b.handOverAway,
 		acquireError,
 	}.run(ctx, items)
-	b.note(answers, err)
-	return answers, err
 }
 
 // handOverAway hands no lease over that the cluster must not grant: its holder releases it, and the
