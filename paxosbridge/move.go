@@ -30,7 +30,7 @@ func newMover(table Table, waiters lease.Notifier, cluster Cluster, cfg *Config)
 	report := newReports(cfg, waiters, cluster)
 	return mover{
 		table: table, cluster: cluster, cfg: cfg, routes: newRoutes(cfg, table), report: report,
-		pending: newPendingMoves(cfg.MoveTimeout, report.wake),
+		pending: newPendingMoves(cfg.MoveTimeout, report.announce),
 	}
 }
 

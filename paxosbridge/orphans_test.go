@@ -209,6 +209,27 @@ func TestAKeyDoesNotWaitForAMoverThatIsHandedItLate(t *testing.T) {
 	})
 }
 
+// While a mover holds a key, others are refused it.
+func TestOtherProcessesHearThatAMoverHasReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, b, l := lateRig(t, false)
+		l.departs.Store(true)
+		var heard atomic.Int64
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			_ = r.Listen(ctx, func(key string) { heard.Add(int64(len(key))) }) // another process
+		}()
+		synctest.Wait()
+		r.refusedMove(b, false)
+		synctest.Wait()
+		if heard.Load() == 0 {
+			t.Error("a waiter of another process has heard nothing")
+		}
+		cancel()
+		r.ends(b)
+	})
+}
+
 // A bridge that is closed meanwhile releases the lease before Close returns.
 func TestACloseReleasesWhatAMoverIsGrantedLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -38,7 +38,7 @@ func (m *pendingMove) fits(l lease.Lease) bool {
 // its key to the mover, because a mover that only polls may never find a hot key free.
 type pendingMoves struct {
 	timeout time.Duration // of one step: Config.MoveTimeout
-	wake    func(key string)
+	wake    func(ctx context.Context, key string)
 	orphans orphans
 	mu      sync.Mutex
 	moves   map[string]*pendingMove
@@ -46,8 +46,8 @@ type pendingMoves struct {
 }
 
 // newPendingMoves returns movers none of which waits. wake is called with a key that a mover has
-// left, so that other waiters in this process poll it.
-func newPendingMoves(timeout time.Duration, wake func(key string)) *pendingMoves {
+// left, so that other waiters poll it.
+func newPendingMoves(timeout time.Duration, wake func(ctx context.Context, key string)) *pendingMoves {
 	return &pendingMoves{timeout: timeout, wake: wake, moves: make(map[string]*pendingMove)}
 }
 
@@ -222,7 +222,7 @@ func (p *pendingMoves) giveUp(store lease.Store, l lease.Lease, m *pendingMove) 
 	if released := releaseOne(ctx, store, l); released.Err != nil || unsure {
 		p.orphans.add(m.req)
 	}
-	p.wake(l.Key)
+	p.wake(ctx, l.Key)
 }
 
 // isUnsure reports whether a request may be granted later.

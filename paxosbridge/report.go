@@ -51,6 +51,14 @@ func (r *reports) wake(key string) {
 	}
 }
 
+// announce wakes the waiters of all processes.
+func (r *reports) announce(ctx context.Context, key string) {
+	r.wake(key)
+	for _, n := range r.stores {
+		_ = n.Announce(ctx, []string{key}) // a hint: a waiter that misses it polls
+	}
+}
+
 // moved reports a move that is complete.
 func (r *reports) moved(ctx context.Context, key string, placement int, epoch int64, why string) {
 	r.cfg.Logger.InfoContext(
@@ -60,10 +68,7 @@ func (r *reports) moved(ctx context.Context, key string, placement int, epoch in
 		h(key, placement, epoch, why)
 	}
 	r.traced(key, placement, why)
-	r.wake(key)
-	for _, n := range r.stores {
-		_ = n.Announce(ctx, []string{key}) // a hint: a waiter that misses it polls
-	}
+	r.announce(ctx, key)
 }
 
 // traced tells of a move.
