@@ -17,9 +17,9 @@ import (
 //
 // A holder of the key in the cluster loses it. Only clocks keep two holders apart here, as they do
 // whenever a lease expires: the holder's clock may be slower than the database's, and than that of
-// the process which completes the return, by up to a tenth.
-// Tokens and Fence need no clock: from the first moment on a fence refuses the old holder's token.
-// A database that forgets the return leaves the key in the cluster, with tokens below the table's.
+// the process which completes the return, by up to a tenth. Tokens and Fence need no clock: from
+// the first moment on a fence refuses the old holder's token. A database that forgets the return
+// leaves the key in the cluster, with tokens below the table's.
 func (m *mover) ForceReturn(ctx context.Context, key string) error {
 	if err := isnil.Context("ForceReturn", ctx); err != nil {
 		return err
@@ -33,9 +33,11 @@ func (m *mover) ForceReturn(ctx context.Context, key string) error {
 		if err != nil || row.Placement == lease.PlacementTable {
 			return err
 		}
-		if row.Placement == m.cfg.Placement { // also if it has come back meanwhile, and moved out again
-			// Two epochs on, because an odd epoch is never the table's.
-			if _, err := m.table.Recall(ctx, key, returning, lease.Epoch(row.Token)+2); err != nil {
+		epoch := lease.Epoch(row.Token)
+		if row.Placement == m.cfg.Placement || epoch%2 == 0 { // also if it has moved out again
+			// First to the next epoch: that of a key which comes home meanwhile, so that its holder
+			// there keeps it. Then to an odd one, because that is never the table's.
+			if _, err := m.table.Recall(ctx, key, returning, epoch+1); err != nil {
 				return err
 			}
 			continue
@@ -53,10 +55,10 @@ func (m *mover) ForceReturn(ctx context.Context, key string) error {
 	}
 }
 
-// untilBack returns how long a key that is being taken back must still wait: by the database's clock
-// since the recall, and by this process's since it found the key so, because until then a commit that
-// waits for a standby let others read the row as before. By then every process has read that the key
-// has left the cluster, or has dropped what it held there.
+// untilBack returns how long a key that is being taken back must still wait: by the database's
+// clock since the recall, and by this process's since it found the key so, because until then a
+// commit that waits for a standby let others read the row as before. After the wait every process
+// has read that the key has left the cluster, or has dropped what it held there.
 func (m *mover) untilBack(row lease.Record) time.Duration {
 	all := m.cfg.Delegation + min(m.cfg.Delegation/10, math.MaxInt64-m.cfg.Delegation)
 	// Remaining counts from the recall, and is negative.
@@ -70,6 +72,10 @@ func (m *mover) finishForce(ctx context.Context, row lease.Record) (back bool, e
 		return false, nil
 	}
 	epoch := lease.Epoch(row.Token)
+	if epoch%2 == 0 { // see ForceReturn; the wait begins anew, lest a failover have forgotten it
+		_, err = m.table.Recall(ctx, row.Key, returning, epoch+1)
+		return false, err
+	}
 	ok, err := m.table.Return(ctx, row.Key, returning, epoch)
 	if ok {
 		m.report.moved(ctx, row.Key, lease.PlacementTable, epoch+1, "taken back by force")

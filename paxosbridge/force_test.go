@@ -186,8 +186,8 @@ func TestAnyProcessFinishesAForcedReturn(t *testing.T) {
 	})
 }
 
-// unseen is a table of which reads show the rows of before, as while the commit of a later statement
-// waits for a standby.
+// unseen is a table of which reads show the rows of before, as while the commit of a later
+// statement waits for a standby.
 type unseen struct {
 	table
 	rows atomic.Pointer[[]lease.Record]
@@ -250,6 +250,40 @@ func TestTheWaitOfAForcedReturnBeginsWhenItIsSeen(t *testing.T) {
 	})
 }
 
+// movedMeanwhile is a table in which a key comes home just before a recall, and is locked there.
+type movedMeanwhile struct {
+	table
+	move func()
+}
+
+func (m *movedMeanwhile) Recall(ctx context.Context, key string, placement int, epoch int64) (bool, error) {
+	if m.move != nil {
+		m.move()
+		m.move = nil
+	}
+	return m.table.Recall(ctx, key, placement, epoch)
+}
+
+func TestAForcedReturnTakesNoKeyThatHasComeHome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{Delegation: delegation})
+		m := &movedMeanwhile{table: r.table}
+		b, err := paxosbridge.New(t.Context(), m, r.cluster,
+			&paxosbridge.Config{Every: -1, Delegation: delegation, Logger: slog.New(slog.DiscardHandler)})
+		r.must(err)
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		var here lease.Lease
+		m.move = func() {
+			r.must(r.MoveBack(t.Context(), "k", "test"))
+			here = r.hold(r.Bridge, "k", 2)
+		}
+		r.must(b.ForceReturn(t.Context(), "k"))
+		r.renewed(r.Bridge, here, lease.Extended)
+		r.must(b.Close())
+		_ = r.Close()
+	})
+}
+
 // lateRecall is a table whose answer to a recall is late, as to a process that was stopped.
 type lateRecall struct{ table }
 
@@ -259,8 +293,8 @@ func (l lateRecall) Recall(ctx context.Context, key string, placement int, epoch
 	return ok, err
 }
 
-// An audit calls a forgotten move back. Before it has the answer, the cluster is lost for a while and
-// another process takes the key back by force.
+// An audit calls a forgotten move back. Before it has the answer, the cluster is lost for a while
+// and another process takes the key back by force.
 func TestAnAnswerToARecallIsNoNewReadOfTheRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, paxosbridge.Config{Delegation: delegation})
@@ -312,6 +346,29 @@ func TestAWaiterFinishesAForcedReturnWithoutTheCluster(t *testing.T) {
 		}
 		r.must(locks.Close())
 		_ = other.Close()
+	})
+}
+
+// A process died between the two steps that begin a forced return.
+func TestAForcedReturnThatHasOnlyBegunIsFinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, paxosbridge.Config{Delegation: delegation})
+		r.must(r.MoveOut(t.Context(), "k", "test"))
+		if _, err := r.table.Recall(t.Context(), "k", 32767, 2); err != nil {
+			t.Fatal(err)
+		}
+		other := r.bridge(t, paxosbridge.Config{Delegation: delegation}) // does not know that it was away
+		var a lease.Acquired
+		began := time.Now()
+		for !a.Granted && time.Since(began) < 4*delegation {
+			time.Sleep(time.Minute)
+			a = r.ask(other, request("k"))
+		}
+		if took := time.Since(began); took < delegation || lease.Epoch(a.Token) != 4 {
+			t.Errorf("answered %+v after %v", a, took)
+		}
+		_ = other.Close()
+		_ = r.Close()
 	})
 }
 
