@@ -56,15 +56,18 @@ func (c *Cluster) apply(ctx context.Context, verb string, changes []change) {
 		}
 		err := c.applyTogether(ctx, verb, now)
 		if errors.Is(err, lease.ErrUnknown) || errors.Is(err, lease.ErrBusy) {
-			for _, ch := range later {
-				ch.fail(fmt.Errorf(
-					"%w: %s %q: not sent, because an earlier item of the batch had no answer",
-					lease.ErrBusy, verb, ch.key,
-				))
-			}
+			unsent(verb, later)
 			return
 		}
 		changes = later
+	}
+}
+
+// unsent fails changes that follow one without an answer.
+func unsent(verb string, changes []change) {
+	for _, ch := range changes {
+		ch.fail(fmt.Errorf("%w: %s %q: not sent, because an earlier item of the batch had no answer",
+			lease.ErrBusy, verb, ch.key))
 	}
 }
 

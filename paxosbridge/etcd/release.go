@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -17,39 +16,24 @@ import (
 func (c *Cluster) Release(ctx context.Context, leases []lease.Lease) ([]lease.Released, error) {
 	out := make([]lease.Released, len(leases))
 	var changes []change
-	var silent error // once etcd does not answer, the rest of the batch is not sent
+	silent := false // once etcd does not answer, the rest of the batch is not sent
 	for i, l := range leases {
-		switch {
-		case silent != nil:
-			out[i].Err = unsent(l.Key, silent)
-			continue
-		case l.Token == 0 && !l.Owner.IsZero():
-			if l.Token, out[i].Err = c.tokenOf(ctx, l); errors.Is(out[i].Err, lease.ErrBusy) ||
-				ctx.Err() != nil {
-				silent = out[i].Err
-			}
+		if l.Token == 0 && !l.Owner.IsZero() && !silent {
+			l.Token, out[i].Err = c.tokenOf(ctx, l)
+			silent = out[i].Err != nil && (errors.Is(out[i].Err, lease.ErrBusy) || ctx.Err() != nil)
 		}
-		if out[i].Err == nil && isGrantable(l) {
+		if out[i].Err == nil && (silent || isGrantable(l)) {
 			changes = append(changes, c.release(l, &out[i]))
 		} else {
 			out[i].Gone = out[i].Err == nil
 		}
 	}
-	if silent == nil {
-		c.apply(ctx, "release", changes)
+	if silent {
+		unsent("release", changes)
 	} else {
-		for _, ch := range changes {
-			ch.fail(unsent(ch.key, silent))
-		}
+		c.apply(ctx, "release", changes)
 	}
 	return request.Alone(out, func(r lease.Released) error { return r.Err })
-}
-
-func unsent(key string, silent error) error {
-	return fmt.Errorf(
-		"%w: release %q: not sent, because an earlier item of the batch had no answer: %w",
-		lease.ErrBusy, key, silent,
-	)
 }
 
 // tokenOf returns the token of the owner's lease if the record names the owner; otherwise 0.
