@@ -109,9 +109,9 @@ func (l *Locker) Close() error {
 
 // Lock locks keys until tx ends, all in one statement and in byte order, so that two callers that
 // name the same keys cannot deadlock. It waits for other transactions until Timeout has passed or
-// the deadline of ctx is near, and then returns lease.ErrHeld: another transaction has a key, and the
-// database works. If ctx is canceled, the error is that of ctx.
-// A failure of the database, such as a deadlock with locks of another kind, is lease.ErrBusy.
+// the deadline of ctx is near, and then returns lease.ErrHeld: another transaction has a key, and
+// the database works. If ctx is canceled, the error is that of ctx. A failure of the database, such
+// as a deadlock with locks of another kind, is lease.ErrBusy.
 //
 // After an error roll the transaction back: on PostgreSQL it has ended, elsewhere it may have some
 // of the locks. Lock first in a transaction, because at REPEATABLE READ or SERIALIZABLE data that

@@ -61,7 +61,8 @@ type Result struct {
 //
 // On MySQL and MariaDB two mistakes are expensive. After a deadlock the transaction is gone. If a
 // function goes on all the same, its later statements are committed one by one: Do notices and
-// returns an error, too late to undo them. And CREATE TABLE, TRUNCATE and the like commit what was done so far, the key included.
+// returns an error, too late to undo them. And CREATE TABLE, TRUNCATE and the like commit what was
+// done so far, the key included.
 type Func func(ctx context.Context, tx *sql.Tx) ([]byte, error)
 
 // Fingerprint returns the SHA-256 of the parts and their lengths, so that "ab", "c" differs from

@@ -193,8 +193,8 @@ func TestOneInFlightOnAnExpiredKeyIsWaitedForNoLonger(t *testing.T) {
 	})
 }
 
-// Another takes the expired key after a call has read it. PostgreSQL waits for that one as long as for
-// any other; MySQL and MariaDB have the row locked since it was read, and the other one waits.
+// Another takes the expired key after a call has read it. PostgreSQL waits for that one as long as
+// for any other; MySQL and MariaDB have the row locked since it was read, and the other one waits.
 func TestOneThatHasTakenAnExpiredKeyIsWaitedForNoLonger(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		if r.Name != "postgres" {

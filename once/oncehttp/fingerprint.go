@@ -19,7 +19,7 @@ import (
 // fingerprint tells a repeat from another request. RequestURI has what the client asked for,
 // because http.StripPrefix gives two such requests the same URL. A request that came from no client
 // has only the URL. Two hosts of one server are not asked for the same, but two ports of a host may
-// be two processes of one service. Of a form that a handler around Wrap has parsed, no body is left.
+// be two processes of one service. A form that a handler around Wrap has parsed has left no body.
 func fingerprint(r *http.Request, body []byte) []byte {
 	h := r.Header
 	kind, encoding := h.Get("Content-Type"), h.Get("Content-Encoding")

@@ -82,7 +82,7 @@ func unread(w http.ResponseWriter, err error, limit int64) {
 
 func (h *Handlers) serve(w http.ResponseWriter, r *http.Request, key string, body []byte, next http.Handler) {
 	d := deed{h: h, r: r, body: body, next: next}
-	asked := d.request(r.Context()) // its own too: a form that is parsed from r, read to its end, is empty
+	asked := d.request(r.Context()) // its own too: from r, read to its end, the form would be empty
 	defer d.tidy(asked)
 	tenant, ok := ownerOf(h.cfg.Tenant(asked))
 	if !ok {
@@ -204,7 +204,7 @@ func send(w http.ResponseWriter, s stored) {
 		}
 		w.Header()[name] = values
 	}
-	// Of an empty body net/http knows the length, and the answer to HEAD has that of what it leaves out.
+	// net/http knows the length of an empty body, and the answer to HEAD has that of another's.
 	if len(s.Body) > 0 && s.Status != http.StatusNoContent && s.Status != http.StatusNotModified {
 		w.Header().Set("Content-Length", strconv.Itoa(len(s.Body)))
 	}
