@@ -35,6 +35,14 @@ var renewFlaws = []flaw{
 			return lease.Renewed{}
 		})
 	}, []string{"a renewal extends the lease", "the store's clock is told with the answers"}},
+	// An UPDATE with greatest().
+	{"a renewal shortens no lease", func(m *mutant) {
+		m.eachRenew(func(q lease.RenewRequest) lease.Renewed {
+			row, _ := m.row(q.Key)
+			q.TTL = max(q.TTL, row.Remaining)
+			return m.extend(q)
+		})
+	}, []string{"a renewal can shorten the lease"}},
 	// MySQL counts changed rows, not matched ones.
 	{"a renewal in the same millisecond as the last is lost", func(m *mutant) {
 		var mu sync.Mutex

@@ -1,9 +1,14 @@
 package locktest
 
-import "github.com/rowlockdb/rowlock/lease"
+import (
+	"time"
+
+	"github.com/rowlockdb/rowlock/lease"
+)
 
 var renewProperties = []property{
-	{"a renewal extends the lease", renewExtends},
+	{"a renewal extends the lease", renewFor(20*ttl, 30*ttl)},
+	{"a renewal can shorten the lease", renewFor(30*ttl, 20*ttl)},
 	{"renewals in quick succession are all extended", renewQuickly},
 	{"a late renewal does not revive an expired lease", lateRenewal},
 	{"a late renewal does not revive a released lease", renewReleased},
@@ -13,25 +18,20 @@ var renewProperties = []property{
 	{"a renewal by another owner is lost", renewOtherOwner},
 }
 
-func renewExtends(r *rig) {
-	const short, long = 20 * ttl, 30 * ttl
-	q := request("k", lease.NewOwner())
-	q.TTL = short
-	a, err := acquireOne(r.ctx, r.here, q)
-	if err != nil || !a.Granted {
-		r.Fatalf("acquire: %+v, %v", a, err)
-	}
-	l := lease.Lease{Key: "k", Owner: q.Owner, Token: a.Token}
-	got, err := sole(r.there().Renew(r.ctx, []lease.RenewRequest{{Lease: l, TTL: long}}))
-	if err != nil || got.Outcome != lease.Extended {
-		r.Fatalf("renew: %+v, %v", got, err)
-	}
-	row, _ := r.row("k")
-	if row.Remaining <= short || row.Remaining > long {
-		r.Errorf("%v remain after a lease of %v was renewed for %v", row.Remaining, short, long)
-	}
-	if row.Lease != l {
-		r.Errorf("a renewal changed %+v to %+v", l, row.Lease)
+func renewFor(first, next time.Duration) func(r *rig) {
+	return func(r *rig) {
+		l := r.takeFor("k", first)
+		got, err := sole(r.there().Renew(r.ctx, []lease.RenewRequest{{Lease: l, TTL: next}}))
+		if err != nil || got.Outcome != lease.Extended {
+			r.Fatalf("renew: %+v, %v", got, err)
+		}
+		row, _ := r.row("k")
+		if row.Remaining <= next-5*ttl || row.Remaining > next {
+			r.Errorf("%v remain after a lease of %v was renewed for %v", row.Remaining, first, next)
+		}
+		if row.Lease != l {
+			r.Errorf("a renewal changed %+v to %+v", l, row.Lease)
+		}
 	}
 }
 

@@ -94,6 +94,24 @@ func TestAKeyHasOneOwnerUntilItIsReleasedOrExpires(t *testing.T) {
 	})
 }
 
+// greatest(lock_until, …), as an acquisition has it, would keep the key for the rest of its lease.
+func TestAMinHoldShorterThanTheLeaseEndsIt(t *testing.T) {
+	each(t, func(t *testing.T, e *testdb.Env, table string) {
+		s := open(t, e, table)
+		l, err := client(t, s).TryLock(t.Context(), "k", rowlock.MinHold(ttl/2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		list, err := s.Inspect(t.Context(), lease.Filter{Keys: []string{"k"}})
+		if err != nil || len(list) != 1 || list[0].Remaining > ttl/2+time.Second {
+			t.Errorf("%v %v, want %s of a MinHold and not %s of a lease", err, list, ttl/2, ttl)
+		}
+	})
+}
+
 func TestOfManyProcessesOneGetsTheKey(t *testing.T) {
 	each(t, func(t *testing.T, e *testdb.Env, table string) {
 		for round := range 10 {

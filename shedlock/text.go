@@ -60,8 +60,7 @@ func statements(w words, table string, numbered bool) text {
 		insert: of(`INSERT INTO {table} (name, lock_until, locked_at, locked_by) VALUES (?, {until}, {now}, ?)`),
 		update: of(`UPDATE {table} SET lock_until = greatest(lock_until, {until}), locked_at = {now}, locked_by = ? ` +
 			`WHERE name = ? AND ({mine} OR lock_until <= {now} AND {ahead} <= {tolerance})`),
-		renew: of(`UPDATE {table} SET lock_until = greatest(lock_until, {until}) ` +
-			`WHERE name = ? AND {mine} AND lock_until > {now}`),
+		renew:   of(`UPDATE {table} SET lock_until = {until} WHERE name = ? AND {mine} AND lock_until > {now}`),
 		release: of(`UPDATE {table} SET lock_until = {now} WHERE name = ? AND {mine} AND lock_until > {now}`),
 	}
 }
