@@ -101,7 +101,8 @@ func MaxIdle(d time.Duration) Option {
 // then ends the lock for its holder and leaves the lease to run out by the database's clock. It is
 // for work that is done faster than clocks agree, as a scheduler's tick is: a caller that comes a
 // little late finds the key held, and not free again. UnlockTx refuses such a lock before its time.
-// The lease of a process that dies runs out as ever, which may be sooner.
+// The lease of a process that dies runs out as ever, which may be sooner. So does that of a holder
+// that unlocks long after MaxHold, which may be shorter than MinHold.
 //
 // Lock.UnlockNow frees the key all the same, also after Unlock, for work that has failed. Only this
 // process can do that, so d is at most 24 h: to do work once in a longer time, use package once.
@@ -212,10 +213,6 @@ func (r *request) apply(opts []Option) error {
 	}
 	if r.minHold > 0 {
 		r.Want.Note = lease.LapsingNote(lease.SplitNote(r.Want.Note))
-	}
-	if r.maxHold > 0 && r.minHold > r.maxHold {
-		return fmt.Errorf("%w: MinHold (%s) must not be more than MaxHold (%s)",
-			lease.ErrConfig, r.minHold, r.maxHold)
 	}
 	// One of the two may be the client's default: then the earlier end counts.
 	if both := givenMaxHold | givenMaxIdle; r.given&both == both && r.maxIdle > r.maxHold {

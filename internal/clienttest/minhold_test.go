@@ -56,6 +56,31 @@ func TestAnUnlockAfterMaxHoldKeepsMinHold(t *testing.T) {
 	}
 }
 
+// A job that may take minutes still counts as run for most of a day.
+func TestAMinHoldLongerThanMaxHoldIsKept(t *testing.T) {
+	for name, cutOff := range map[string]bool{"a short job": false, "a job that is cut off": true} {
+		t.Run(name, func(t *testing.T) {
+			Bubble(t, func(t *testing.T, c *rowlock.Client, s *Script) {
+				over := time.Now().Add(2 * TTL)
+				l, want := Take(t, c, "k", rowlock.MinHold(2*TTL), rowlock.MaxHold(TTL/2)), error(nil)
+				if cutOff {
+					<-l.Context().Done()
+					want = rowlock.ErrMaxHold
+				}
+				WantIs(t, "Unlock", l.Unlock(t.Context()), want)
+				time.Sleep(time.Until(over) - time.Millisecond)
+				if !IsHeld(t, s, "k") {
+					t.Error("free before MinHold was over")
+				}
+				time.Sleep(2 * time.Millisecond)
+				if IsHeld(t, s, "k") {
+					t.Error("locked after its MinHold")
+				}
+			})
+		})
+	}
+}
+
 // Nothing frees the key before its time: no error, and no release by the client.
 func TestAnUnlockThatFailedKeepsTheKeyForItsLease(t *testing.T) {
 	for name, renew := range map[string]func(context.Context, []lease.RenewRequest) ([]lease.Renewed, error){
