@@ -1,6 +1,7 @@
 package cronrowlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ type Config struct {
 	// for three quarters of the time to the next tick, however short the run is: a process whose
 	// clock is late by less finds that the tick was run. At most 24 h.
 	Schedule cron.Schedule
+	// Location is what cron.WithLocation has. In another zone a schedule without CRON_TZ has other
+	// ticks, and a key that is kept for these has cron's skipped. Default time.Local, as cron's.
+	Location *time.Location
 	// MinHold is the same as a fixed time. One of the two must be set.
 	MinHold time.Duration
 	// Context is the one that the ctx of each run is made of. Default context.Background.
@@ -52,9 +56,8 @@ func New(locks *rowlock.Client, key string, f func(ctx context.Context) error, c
 		return nil, fmt.Errorf("%w: cron: %q: set Schedule or MinHold, and not both: without them a process "+
 			"whose clock is late runs a tick again", rowlock.ErrConfig, key)
 	}
-	if cfg.Context == nil {
-		cfg.Context = context.Background()
-	}
+	cfg.Context = cmp.Or(cfg.Context, context.Background())
+	cfg.Location = cmp.Or(cfg.Location, time.Local)
 	if cfg.Skipped == nil {
 		cfg.Skipped = func(string, error) {}
 	}
@@ -82,7 +85,7 @@ func Wrapper(locks *rowlock.Client, key string, cfg Config) cron.JobWrapper {
 
 // Run is called by cron at each tick. It does not wait for the lock.
 func (j *Job) Run() {
-	held := rowlock.MinHold(j.minHold(time.Now()))
+	held := rowlock.MinHold(j.minHold(time.Now().In(j.cfg.Location)))
 	l, err := j.locks.TryLock(j.cfg.Context, j.key, append([]rowlock.Option{held}, j.cfg.Locking...)...)
 	if errors.Is(err, rowlock.ErrHeld) {
 		j.cfg.Skipped(j.key, err)

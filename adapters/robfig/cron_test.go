@@ -3,6 +3,7 @@ package cronrowlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/internal/adaptertest"
 	"github.com/rowlockdb/rowlock/internal/testdb"
+	"github.com/rowlockdb/rowlock/lease"
 )
 
 // told is a Config that keeps what it is told.
@@ -67,6 +69,29 @@ func TestATickCostsTwoStatements(t *testing.T) {
 		}
 		return func(*testing.T) { job.Run() }
 	})
+}
+
+// In the process's own zone the next tick would be seven hours later, and cron's would be skipped.
+func TestTicksAreInTheLocationOfCron(t *testing.T) {
+	t.Parallel()
+	e := testdb.Kinds[0].Open(t)
+	_, local := time.Now().Zone()
+	ahead := time.FixedZone("ahead", local+7*60*60)
+	soon, err := cron.ParseStandard(fmt.Sprintf("0 %d * * *", (time.Now().In(ahead).Hour()+2)%24))
+	if err != nil {
+		t.Fatal(err)
+	}
+	locks := adaptertest.Open(t, e)
+	job, err := cronrowlock.New(locks, "report", func(context.Context) error { return nil },
+		cronrowlock.Config{Schedule: soon, Location: ahead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Run()
+	rows, err := locks.Inspect(t.Context(), lease.Filter{Keys: []string{"report"}, Held: true})
+	if err != nil || len(rows) != 1 || rows[0].Remaining > 2*time.Hour {
+		t.Errorf("%+v, %v, want the key locked until shortly before a tick in two hours", rows, err)
+	}
 }
 
 func TestALostLockEndsItsJob(t *testing.T) {

@@ -19,8 +19,9 @@
 // After a run the key stays locked until shortly before the next tick, by the database's clock, so
 // that a process whose clock is late does not run the tick again. A run that fails counts as one.
 //
-// When the ticks are is cron's business: time zones, and days with 23 or 25 hours. A tick is skipped
-// while any process still runs the one before, without cron.SkipIfStillRunning.
+// When the ticks are is cron's business: time zones, and days with 23 or 25 hours. With
+// cron.WithLocation set Config.Location to the same. A tick is skipped while any process still runs
+// the one before, without cron.SkipIfStillRunning.
 //
 // After kill -9 of the process that runs a tick, another process runs the first tick after
 // Config.TTL. The killed tick is not repeated. A process that was stopped in a run, and wakes after
