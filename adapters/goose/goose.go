@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/pressly/goose/v3"
@@ -37,17 +38,31 @@ type Locker struct {
 	opts  []rowlock.Option
 
 	mu   sync.Mutex
-	held map[any]*rowlock.Lock // by the *sql.Conn or *sql.DB that goose has given
+	held []held // in the order of their grants: of two, the first has lost the lock
 }
+
+// held is a lock of the *sql.Conn or *sql.DB that goose has given.
+type held struct {
+	session any
+	lock    *rowlock.Lock
+}
+
+func of(session any) func(held) bool { return func(h held) bool { return h.session == session } }
 
 // NewLocker returns a Locker on a key. The client needs connections beside the one that goose holds
 // while it waits: a pool of four, or a pool of its own.
 func NewLocker(locks *rowlock.Client, key string, opts ...rowlock.Option) *Locker {
-	return &Locker{locks: locks, key: key, opts: opts, held: make(map[any]*rowlock.Lock)}
+	return &Locker{locks: locks, key: key, opts: opts}
 }
 
 // SessionLock waits for the lock, as long as ctx lasts.
 func (l *Locker) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	l.mu.Lock()
+	again := slices.ContainsFunc(l.held, of(conn))
+	l.mu.Unlock()
+	if again {
+		return fmt.Errorf("%w: goose: this session holds %q already; unlock it first", rowlock.ErrDeadlock, l.key)
+	}
 	return l.lock(ctx, conn, conn == nil)
 }
 
@@ -55,7 +70,7 @@ func (l *Locker) SessionLock(ctx context.Context, conn *sql.Conn) error {
 // returns, wraps ErrLost if the lock was lost while goose migrated.
 func (l *Locker) SessionUnlock(ctx context.Context, conn *sql.Conn) error { return l.unlock(ctx, conn) }
 
-// Lock is SessionLock for a pool.
+// Lock is SessionLock for a pool, of which several providers may wait.
 func (l *Locker) Lock(ctx context.Context, db *sql.DB) error { return l.lock(ctx, db, db == nil) }
 
 // Unlock is SessionUnlock for a pool.
@@ -65,36 +80,33 @@ func (l *Locker) Unlock(ctx context.Context, db *sql.DB) error { return l.unlock
 func (l *Locker) Held() (*rowlock.Lock, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, lock := range l.held { // there is one at most: the key is the same
-		return lock, true
+	if len(l.held) == 0 {
+		return nil, false
 	}
-	return nil, false
+	return l.held[0].lock, true // no migration after a loss may fence with the next holder's token
 }
 
 func (l *Locker) lock(ctx context.Context, session any, isNil bool) error {
 	if isNil || l.locks == nil {
 		return fmt.Errorf("%w: goose: the session or the client of %q is nil", rowlock.ErrConfig, l.key)
 	}
-	l.mu.Lock()
-	_, again := l.held[session]
-	l.mu.Unlock()
-	if again {
-		return fmt.Errorf("%w: goose: this session holds %q already; unlock it first", rowlock.ErrDeadlock, l.key)
-	}
 	lock, err := l.locks.Lock(ctx, l.key, l.opts...)
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
-	l.held[session] = lock
+	l.held = append(l.held, held{session, lock})
 	l.mu.Unlock()
 	return nil
 }
 
 func (l *Locker) unlock(ctx context.Context, session any) error {
+	var lock *rowlock.Lock
 	l.mu.Lock()
-	lock := l.held[session]
-	delete(l.held, session)
+	if i := slices.IndexFunc(l.held, of(session)); i >= 0 {
+		lock = l.held[i].lock
+		l.held = slices.Delete(l.held, i, i+1)
+	}
 	l.mu.Unlock()
 	if lock == nil {
 		return fmt.Errorf("%w: goose: this session does not hold %q; unlock the connection or pool that was locked",

@@ -3,6 +3,7 @@ package gooserowlock_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"testing"
 	"testing/fstest"
 
@@ -99,6 +100,67 @@ func TestAMigrationUnderALockerTellsOfItsLoss(t *testing.T) {
 		}}, nil)))
 	_, err := p.Up(t.Context())
 	adaptertest.WantIs(t, err, rowlock.ErrLost)
+}
+
+// As two processes do.
+func TestTwoProvidersOnOnePoolMigrateOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	e := testdb.Kinds[0].Open(t)
+	db, waits, ended := e.Pool(t), make(chan struct{}, 9), make(chan error, 1)
+	locker := gooserowlock.NewLocker(adaptertest.Open(t, e), "migrations",
+		rowlock.OnWait(func(rowlock.Waiting) { waits <- struct{}{} }))
+	up := func(version string, migrate func() error) error {
+		p, err := goose.NewProvider(dialects[e.Name], db, nil, goose.WithTableName(version), goose.WithLocker(locker),
+			goose.WithGoMigrations(goose.NewGoMigration(1, &goose.GoFunc{
+				RunDB: func(context.Context, *sql.DB) error { return migrate() },
+			}, nil)))
+		if err == nil {
+			_, err = p.Up(t.Context())
+		}
+		return err
+	}
+	var first, second *rowlock.Lock
+	err := up("first", func() error {
+		first, _ = locker.Held()
+		go func() {
+			ended <- up("second", func() error { second, _ = locker.Held(); return nil })
+		}()
+		select {
+		case <-waits:
+			return nil
+		case err := <-ended:
+			ended <- err
+			return errors.New("the second did not wait")
+		}
+	})
+	if err = errors.Join(err, <-ended); err != nil || second.Token() <= first.Token() {
+		t.Error(err)
+	}
+}
+
+// A pool is all that goose names.
+func TestTheUnlockOfALostLockFreesNoOtherOfThePool(t *testing.T) {
+	t.Parallel()
+	e := testdb.Kinds[0].Open(t)
+	locker := gooserowlock.NewLocker(adaptertest.Open(t, e), "migrations")
+	for range 2 {
+		if err := locker.Lock(t.Context(), e.DB); err != nil {
+			t.Fatal(err)
+		}
+		if l, _ := locker.Held(); l.Progress() == nil {
+			thief := adaptertest.Steal(t, e, "migrations")
+			<-l.Context().Done()
+			if err := thief.Unlock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	adaptertest.WantIs(t, locker.Unlock(t.Context(), e.DB), rowlock.ErrLost)
+	_, err := adaptertest.Open(t, e).TryLock(t.Context(), "migrations")
+	adaptertest.WantIs(t, err, rowlock.ErrHeld)
+	if err := locker.Unlock(t.Context(), e.DB); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestASessionThatIsNotOursIsRefused(t *testing.T) {
