@@ -21,6 +21,9 @@
 // refuses to migrate, until a person has looked. schema.Alone around m.Up would not be sound: m.Up
 // looks at no ctx, and would go on to the last migration.
 //
+// After an error of Driver.Unlock, as of a lost lock, the same Migrate returns migrate.ErrLocked for
+// ever, although nothing is locked. Make a new one.
+//
 // A process that is stopped between this check and its statement is refused by nothing, because the
 // driver's transaction cannot be fenced. With goose it can: see adapters/goose.
 //

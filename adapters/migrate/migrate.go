@@ -76,14 +76,19 @@ func (d *Driver) Lock() error {
 	return nil
 }
 
-// Unlock releases both locks. Its error, which migrate returns, wraps ErrLost if ours was lost.
+// Unlock releases both locks. Its error, which migrate returns, wraps ErrLost if ours was lost. After
+// an error a Migrate takes itself as locked for ever: make a new one, of the same Driver.
 func (d *Driver) Unlock() error {
 	lock, held := d.Held()
 	if !held {
 		return fmt.Errorf("%w: %w: migrate: this Driver does not hold %q", database.ErrNotLocked, rowlock.ErrUnlocked, d.key)
 	}
 	d.set(nil)
-	return errors.Join(d.Driver.Unlock(), lock.Unlock(context.Background()))
+	own, err := d.Driver.Unlock(), lock.Unlock(context.Background())
+	if errors.Is(err, rowlock.ErrUnknown) { // no reason for a new Migrate: the client tries it again
+		return own
+	}
+	return errors.Join(own, err)
 }
 
 // Run runs a migration unless the lock is lost.

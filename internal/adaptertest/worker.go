@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/rowlockdb/rowlock/dialect"
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/oneline"
+	"github.com/rowlockdb/rowlock/internal/race"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/internal/testdb"
 )
@@ -32,6 +34,9 @@ const variable = "ROWLOCK_ADAPTER_WORKER"
 func Main(m *testing.M, work func(ctx context.Context, w *Worker) error, folders ...*string) {
 	what := strings.Split(os.Getenv(variable), "\n")
 	if len(what) != 4 {
+		if race.Enabled {
+			runtime.GOMAXPROCS(1) // see bubbles.Main
+		}
 		code := m.Run()
 		for _, f := range folders {
 			_ = os.RemoveAll(*f)
