@@ -61,8 +61,7 @@ func (l *Locker) Task(f func(ctx context.Context) error) gocron.Task {
 	return gocron.NewTask(func(ctx context.Context) error {
 		lock, ok := l.held.Load(ctx)
 		if !ok {
-			return fmt.Errorf("%w: give its scheduler gocron.WithDistributedLocker with the Locker of the Task, "+
-				"and no Elector", ErrNoLock)
+			return fmt.Errorf("%w: give its scheduler gocron.WithDistributedLocker with the Locker of the Task, and no Elector", ErrNoLock)
 		}
 		return under(ctx, lock.(*rowlock.Lock), f)
 	})
@@ -88,6 +87,7 @@ type Elector struct {
 	locks *rowlock.Client
 	name  string
 	opts  []election.Option
+	none  error // while another process leads
 
 	mu   sync.Mutex
 	lock *rowlock.Lock   // nil: another process leads
@@ -97,7 +97,8 @@ type Elector struct {
 
 // NewElector returns a candidate in the election of a name. Its Run campaigns.
 func NewElector(locks *rowlock.Client, name string, opts ...election.Option) *Elector {
-	return &Elector{locks: locks, name: name, opts: opts}
+	none := fmt.Errorf("%w: another process leads %q, or Run has not begun", ErrNoLock, name)
+	return &Elector{locks: locks, name: name, opts: opts, none: none}
 }
 
 // Run campaigns until ctx ends: see election.Run, whose errors it returns. When the leadership is
@@ -124,7 +125,7 @@ func (e *Elector) IsLeader(context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.lock == nil {
-		return fmt.Errorf("%w: another process leads %q, or Run has not begun", ErrNoLock, e.name)
+		return e.none
 	}
 	return nil
 }
@@ -136,7 +137,7 @@ func (e *Elector) Task(f func(ctx context.Context) error) gocron.Task {
 		lock, term := e.lock, e.term
 		if lock == nil {
 			e.mu.Unlock()
-			return e.IsLeader(ctx)
+			return e.none // and not IsLeader's, which is nil if a term begins meanwhile
 		}
 		e.jobs.Add(1)
 		e.mu.Unlock()
