@@ -32,8 +32,9 @@
 // and each other candidate one read. After kill -9 of the leader another candidate leads within
 // LeaseDuration and one RetryPeriod, whose jitter can double it.
 //
-// An elector that hangs is no leader for ever: LeaseDuration is MaxIdle too. A candidate that has
-// lost the lock does not lead again before its elector has said that it stopped.
+// An elector that hangs is no leader for ever: LeaseDuration is MaxIdle too, and the key is free
+// within twice LeaseDuration. It is after an elector without ReleaseOnCancel, too. A candidate that
+// has lost the lock does not lead again before its elector has said that it stopped.
 //
 // client-go does not wait for OnStartedLeading to return. With ReleaseOnCancel the next leader may
 // begin while the last one still ends: what that one writes is refused where it fences, and nowhere

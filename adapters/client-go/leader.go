@@ -120,8 +120,8 @@ func (l *Lock) release(ctx context.Context) error {
 	return held.Unlock(ctx)
 }
 
-// RecordEvent is called by the elector, at the end of a term too. Without ReleaseOnCancel the lock
-// then ends as the elector means it: when LeaseDuration has passed.
+// RecordEvent is called by the elector, at the end of a term too. Without ReleaseOnCancel the key
+// is then free within twice LeaseDuration: MaxIdle, and the last lease that was renewed within it.
 func (l *Lock) RecordEvent(event string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
