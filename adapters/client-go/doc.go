@@ -36,6 +36,11 @@
 // within twice LeaseDuration. It is after an elector without ReleaseOnCancel, too. A candidate that
 // has lost the lock does not lead again before its elector has said that it stopped.
 //
+// If a leader is cut off from the database, only the ctx of Leading has ended for certain before
+// another leads. IsLeader and OnStoppedLeading learn of it up to RenewDeadline and RetryPeriod
+// after the last Update, at which about half of LeaseDuration was left: if the two are longer than
+// that, after another has begun.
+//
 // client-go does not wait for OnStartedLeading to return. With ReleaseOnCancel the next leader may
 // begin while the last one still ends: what that one writes is refused where it fences, and nowhere
 // else. package election waits, and costs a program without client-go less.

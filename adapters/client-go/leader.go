@@ -1,6 +1,7 @@
 package leaderrowlock
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,8 +26,9 @@ type Lock struct {
 
 	mu   sync.Mutex
 	held *rowlock.Lock
-	lost error // of the term that the elector has not ended yet
-	over bool  // it has ended that term, and may have released nothing
+	half time.Duration // of what the grant gave: a healthy lock has more left
+	lost error         // of the term that the elector has not ended yet
+	over bool          // it has ended that term, and may have released nothing
 }
 
 var resource = schema.GroupResource{Group: "rowlock", Resource: "locks"}
@@ -46,20 +48,15 @@ func New(locks *rowlock.Client, key, identity string) (*Lock, error) {
 // Get reads who leads. A key that is free is no record: the error is NotFound.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	rows, err := l.locks.Inspect(ctx, lease.Filter{Keys: []string{l.key}, Held: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(rows) == 0 {
-		return nil, nil, apierrors.NewNotFound(resource, l.key)
+	if err != nil || len(rows) == 0 {
+		return nil, nil, cmp.Or[error](err, apierrors.NewNotFound(resource, l.key))
 	}
 	_, holder := lease.SplitNote(rows[0].Note)
 	now := metav1.Now()
 	record := resourcelock.LeaderElectionRecord{
-		HolderIdentity:       holder,
+		HolderIdentity: holder, LeaderTransitions: int(rows[0].Token),
 		LeaseDurationSeconds: int((rows[0].Remaining + time.Second - 1) / time.Second),
-		AcquireTime:          metav1.NewTime(now.Add(-rows[0].Age)),
-		RenewTime:            now,
-		LeaderTransitions:    int(rows[0].Token),
+		AcquireTime:          metav1.NewTime(now.Add(-rows[0].Age)), RenewTime: now,
 	}
 	raw, err := json.Marshal(record)
 	return &record, raw, err
@@ -71,8 +68,8 @@ func (l *Lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) 
 }
 
 // Update says that the elector lives. It takes the lock if this candidate does not hold it, and
-// releases it for a record without a holder. After a loss it is refused until the elector has
-// stopped leading, because what runs under the old term must end first.
+// releases it for a record without a holder. It is refused while a renewal is late, so that the
+// elector stops sooner, and after a loss, until it has stopped: the old term must end first.
 func (l *Lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,16 +87,19 @@ func (l *Lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) 
 	if l.held == nil {
 		return l.take(ctx, lasts)
 	}
-	if l.lost == nil {
-		l.lost = l.held.Progress()
+	if l.lost = cmp.Or(l.lost, l.held.Progress()); l.lost == nil && time.Until(l.held.Deadline()) < l.half {
+		return fmt.Errorf("rowlock: client-go: the renewal of %q is late", l.key)
 	}
 	return l.conflict(l.lost)
 }
 
 func (l *Lock) take(ctx context.Context, d time.Duration) (err error) {
 	l.held, err = l.locks.TryLock(ctx, l.key, rowlock.Note(l.id), rowlock.TTL(d), rowlock.MaxIdle(d))
-	if errors.Is(err, rowlock.ErrHeld) {
-		return l.conflict(err)
+	switch {
+	case err == nil:
+		l.half = time.Until(l.held.Deadline()) / 2
+	case errors.Is(err, rowlock.ErrHeld):
+		err = l.conflict(err)
 	}
 	return err
 }
