@@ -20,4 +20,7 @@
 // certificate more. That costs an order at the authority, and no more. Unlock then returns
 // rowlock.ErrLost, which certmagic logs. Held returns the lock, for the Token and the Context of what
 // you run under a name yourself.
+//
+// certmagic gives Unlock a name and nothing else: that of a goroutine whose lock was lost frees the
+// newer lock of the same process on that name.
 package certrowlock
