@@ -152,7 +152,7 @@ func (x *examiner) absent(ctx context.Context, f *Finding, table string) error {
 	default:
 		f.saw(name, "missing", "the catalog")
 		f.raise(Critical, "the table "+name+" is missing", "restore it from a backup; or rowlock migrate down --yes, "+
-			"which keeps the tokens, and rowlock migrate up")
+			"which keeps the tokens or says why not, and rowlock migrate up")
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ var guards = []struct{ table, section, what string }{
 
 // Down removes the tables, except rowlock_floor and rowlock_meta. In these it keeps which tokens
 // were granted, so that tokens go on above them after another Migrate. [Uninstall] removes them
-// too. Missing tables are no error.
+// too. Missing tables are no error, but for one of the two that have the tokens.
 //
 // It refuses with lease.ErrHeld, and changes nothing, while the tables guard something: locks, and
 // with them the slots of limits, keys in a cluster, results of once, latches and barriers that have
@@ -95,7 +95,7 @@ func (s *session) remove(ctx context.Context, conn *sql.Conn, all bool) error {
 		err = s.unprotected(ctx, conn)
 	}
 	if err == nil && !all {
-		err = s.keepTokens(ctx, conn, present)
+		err = s.keepTokens(ctx, conn, present, has[Core].At > 0)
 	}
 	if err == nil && has[Core].At >= first {
 		err = s.exec(ctx, conn, s.statements.Text("forget-version"))
@@ -127,8 +127,9 @@ func (s *session) lockTables(ctx context.Context, conn *sql.Conn) (present []str
 	return present, s.exec(ctx, conn, lock+s.dialect.Fill(strings.Join(present, mode+", "))+mode)
 }
 
-// keepTokens raises the floors to the largest token, unless the tables guard something.
-func (s *session) keepTokens(ctx context.Context, conn *sql.Conn, present []string) error {
+// keepTokens raises the floors to the largest token, unless the tables guard something. A table of
+// locks that is gone while the tables have a version was lost: Down forgets the version first.
+func (s *session) keepTokens(ctx context.Context, conn *sql.Conn, present []string, made bool) error {
 	has := func(table string) bool { return slices.Contains(present, table) }
 	var found []string
 	guarded := false
@@ -149,11 +150,11 @@ func (s *session) keepTokens(ctx context.Context, conn *sql.Conn, present []stri
 	case guarded:
 		return fmt.Errorf("%w: the tables stay, because they guard something: %s; wait until that has "+
 			"ended, or have schema.Uninstall remove it", lease.ErrHeld, strings.Join(found, ", "))
-	case !has("rowlock"):
+	case !has("rowlock") && !made:
 		return nil
-	case !has("rowlock_floor"):
-		return fmt.Errorf("%w: there is no table rowlock_floor to keep tokens in; restore it, or have "+
-			"schema.Uninstall remove all", lease.ErrNoSchema)
+	case !has("rowlock") || !has("rowlock_floor"):
+		return fmt.Errorf("%w: rowlock or rowlock_floor is lost, which have the tokens; restore it from a backup, "+
+			"or have schema.Uninstall remove all, after which they begin again", lease.ErrNoSchema)
 	}
 	return s.exec(ctx, conn, s.statements.Text("keep-tokens"))
 }

@@ -287,15 +287,22 @@ func TestDownAndUpExceedNoLimit(t *testing.T) {
 	})
 }
 
-// Tokens cannot be kept where there is nothing to keep them in.
-func TestDownWithoutFloorsIsRefused(t *testing.T) {
+// Tokens cannot be kept if what has them is lost, nor where there is nothing to keep them in.
+func TestDownWithoutATableThatHasTheTokensIsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, s server) {
 		db := s.open(t)
-		migrate(t, s, db)
-		exec(t, db, "DROP TABLE rowlock_floor")
-		err := schema.Down(t.Context(), db, s.dialect())
-		if !errors.Is(err, lease.ErrNoSchema) || !strings.Contains(err.Error(), "no table rowlock_floor") {
-			t.Errorf("got %v, want ErrNoSchema that names the table", err)
+		for _, lost := range []string{"rowlock", "rowlock_floor"} {
+			migrate(t, s, db)
+			exec(t, db, "DROP TABLE "+lost)
+			before := s.listTables(t, db, "")
+			err := schema.Down(t.Context(), db, s.dialect())
+			if !errors.Is(err, lease.ErrNoSchema) || !strings.Contains(err.Error(), "schema.Uninstall") {
+				t.Errorf("without %s: got %v, want ErrNoSchema that names the cure", lost, err)
+			}
+			equal(t, "tables", s.listTables(t, db, ""), before)
+			if err := schema.Uninstall(t.Context(), db, s.dialect()); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

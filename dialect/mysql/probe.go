@@ -120,7 +120,7 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 	case errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("%w: there is no table %s that this user may see; run schema.Migrate(ctx, "+
 			"db, mysql.New(dialect.Prefix(%q))) or the files of schema.FS first (if it was lost, schema.Down "+
-			"before, which keeps the tokens), and check the user's privileges", lease.ErrNoSchema, name,
+			"before, which keeps the tokens or says why not), and check the user's privileges", lease.ErrNoSchema, name,
 			d.settings.Names.Prefix)
 	case err != nil:
 		return err

@@ -85,7 +85,7 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 	case err == sql.ErrNoRows:
 		return fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, "+
 			"postgres.New(dialect.Prefix(%q))) or the files of schema.FS first (if it was lost, schema.Down "+
-			"before, which keeps the tokens); if they are in another schema, name it (dialect.Schema, or "+
+			"before, which keeps the tokens or says why not); if they are in another schema, name it (dialect.Schema, or "+
 			"search_path in the DSN: what a session has SET does not count)", lease.ErrNoSchema, name,
 			d.settings.Names.Prefix)
 	case err != nil:

@@ -94,7 +94,7 @@ func (d *database) ProbeTable(ctx context.Context, conn *sql.Conn, table string)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: there is no table %s; run schema.Migrate(ctx, db, "+
 			"sqlite.New(dialect.Prefix(%q))) or the files of schema.FS first (if it was lost, schema.Down "+
-			"before, which keeps the tokens)", lease.ErrNoSchema,
+			"before, which keeps the tokens or says why not)", lease.ErrNoSchema,
 			d.settings.Names.Table(table, quote), d.settings.Names.Prefix)
 	}
 	return err
