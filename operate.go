@@ -96,8 +96,8 @@ func (c *Client) forces(ctx context.Context, call, key string) (
 		return nil, nil, err
 	}
 	forces, err := c.store.Forces()
-	if err == nil && key != "" {
-		err = lease.CheckKey(c.space.Full(key))
+	if err == nil && (key != "" || call == "ForceRelease") {
+		err = cmp.Or(lease.CheckKey(key), lease.CheckKey(c.space.Full(key)))
 	}
 	if err == nil && !c.calls.Enter() {
 		err = fmt.Errorf("%w: %s %q", lease.ErrClosed, call, key)

@@ -77,6 +77,24 @@ func TestTheKeysOfNamespacesAreTheirOwn(t *testing.T) {
 	})
 }
 
+// The client may have a key that is a namespace's name.
+func TestANamespaceHasNoKeyWithoutAName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := Client(t, memstore.New(), nil)
+		n := tenant(t, c, "billing", rowlock.Quota{})
+		l := Take(t, c, "billing/")
+		_, err := n.ForceRelease(t.Context(), "", rowlock.Force{Reason: "stuck"})
+		WantIs(t, "a forced release", err, rowlock.ErrInvalidKey)
+		all, err := n.Inspect(t.Context(), lease.Filter{Keys: []string{""}})
+		if err != nil || len(all) > 0 {
+			t.Errorf("listed %v, %v", all, err)
+		}
+		if err := l.Unlock(t.Context()); err != nil {
+			t.Errorf("the client's lock: %v", err)
+		}
+	})
+}
+
 func TestANamespaceAtItsLimitHarmsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := Client(t, memstore.New(), nil)

@@ -73,14 +73,16 @@ func (s *Space) Full(key string) string {
 	return s.prefix + key
 }
 
-// FullAll is Full for each key. keys stay as they are.
+// FullAll is Full for each key, and none for "", which is no key. keys stay as they are.
 func (s *Space) FullAll(keys []string) []string {
 	if s == nil || len(keys) == 0 {
 		return keys
 	}
 	full := make([]string, len(keys))
 	for i, key := range keys {
-		full[i] = s.prefix + key
+		if key != "" {
+			full[i] = s.prefix + key
+		}
 	}
 	return full
 }
