@@ -3,7 +3,9 @@ package doctor_test
 import (
 	"context"
 	"testing"
+	"time"
 
+	"github.com/rowlockdb/rowlock"
 	"github.com/rowlockdb/rowlock/doctor"
 )
 
@@ -38,6 +40,26 @@ func TestRowsThatRowlockDoesNotWriteAreFound(t *testing.T) {
 		s.Exec(s.Env.DB, `DELETE FROM {rowlock_latch}`)
 		s.loosely(`UPDATE {rowlock_floor} SET floor = -1 WHERE bucket = 7`)
 		s.wants(doctor.Critical, "bad-rows", "7 = floor", "rowlock_floor")
+	})
+}
+
+// A lease lasts for the TTL of its client, and so does the ticket of one that is Fair.
+func TestALongTTLMakesNoBadRows(t *testing.T) {
+	t.Parallel()
+	each(t, func(s scene) {
+		c, err := rowlock.Open(s.Env.DB, s.Env.Dialect, &rowlock.Config{TTL: 11 * 365 * 24 * time.Hour})
+		s.OK(err)
+		defer c.Close()
+		l, err := c.Lock(s.Context(), "k")
+		s.OK(err)
+		defer l.Unlock(s.Context())
+		id := []byte("0123456789abcdef")
+		s.loosely(`INSERT INTO {rowlock_queue} ({key}, waiter, alive_until) SELECT {key}, ?, expires_at FROM {rowlock}`, id)
+		s.loosely(`INSERT INTO {rowlock_wait} (caller, {key}, token, process, since, alive_until)
+			SELECT ?, {key}, token, 1, {now}, expires_at FROM {rowlock}`, id)
+		s.loosely(`INSERT INTO {rowlock_member} ({key}, reader_group, owner, joined_at, expires_at)
+			SELECT {key}, owner, owner, {now}, expires_at FROM {rowlock}`)
+		s.wants(doctor.OK, "bad-rows")
 	})
 }
 
