@@ -200,6 +200,44 @@ func ignoredBy(t *testing.T, file string) uint64 {
 	return mask
 }
 
+// A run that waits ends by each signal that the command would get from a terminal or from a system
+// that stops: it leaves no ticket, writes its report and exits with the signal's code.
+func TestASignalEndsAWait(t *testing.T) {
+	b := newBed(t, testdb.Kinds[0].Open(t))
+	v := b.victim("k")
+	defer kill(v, v.child, syscall.SIGKILL)
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		t.Run(s.String(), func(t *testing.T) {
+			if signal.Ignored(s) {
+				t.Skipf("NOT TESTED: the tests themselves run with %s ignored, as below nohup", s)
+			}
+			file := filepath.Join(t.TempDir(), "report")
+			waits := b.command("run", "k", "--fair", "--ttl", "1h", "--report", file, "--", "true")
+			said, err := waits.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := waits.Start(); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = said.Read(make([]byte, 1)) // waiting for k
+			_ = waits.Process.Signal(s)
+			_, _ = io.Copy(io.Discard, said)
+			_ = waits.Wait()
+			if code := waits.ProcessState.ExitCode(); code != 128+int(s) {
+				t.Errorf("run exits with %d, want %d", code, 128+int(s))
+			}
+			if text, err := os.ReadFile(file); !strings.Contains(string(text), fmt.Sprintf(`"exit_code":%d`, 128+int(s))) {
+				t.Errorf("the report is %q, %v", text, err)
+			}
+			var tickets int
+			if err := b.DB.QueryRow(b.SQL("SELECT count(*) FROM {rowlock_queue}")).Scan(&tickets); err != nil || tickets > 0 {
+				t.Errorf("%d tickets are left, %v", tickets, err)
+			}
+		})
+	}
+}
+
 // A signal that is ignored does not end the wait for a key either.
 func TestAnIgnoredSignalEndsNoWait(t *testing.T) {
 	b := newBed(t, testdb.Kinds[0].Open(t))

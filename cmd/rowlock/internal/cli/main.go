@@ -45,9 +45,8 @@ func Main(args []string) int {
 
 // notified returns a context that the usual signals end, but for those that are ignored.
 func notified(heeded []os.Signal) (context.Context, context.CancelFunc) {
-	ends := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM}, func(s os.Signal) bool {
-		return !slices.Contains(heeded, s)
-	})
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+	ends := slices.DeleteFunc(all, func(s os.Signal) bool { return !slices.Contains(heeded, s) })
 	if len(ends) == 0 { // NotifyContext would take it for all signals
 		return context.WithCancel(context.Background())
 	}

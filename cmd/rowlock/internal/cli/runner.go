@@ -141,8 +141,10 @@ func (r *runner) notRun(ctx context.Context, err error) error {
 
 // interrupted is the exit code for the signal that has ended ctx.
 func interrupted(ctx context.Context) int {
-	if strings.HasPrefix(context.Cause(ctx).Error(), os.Interrupt.String()) {
-		return 128 + int(syscall.SIGINT)
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+		if strings.HasPrefix(context.Cause(ctx).Error(), s.String()) {
+			return 128 + int(s)
+		}
 	}
 	return 128 + int(syscall.SIGTERM)
 }
