@@ -166,14 +166,9 @@ func (k *keeper) release(ctx, caller context.Context, parts []parting, minHold b
 		}
 	}
 	if k.cfg.Hooks.Releasing == nil {
-		k.returns.GiveUp(ctx, items)
+		k.giveAway(ctx, caller, parts, items)
 	} else {
 		k.tellAndRelease(ctx, caller, parts, items)
-	}
-	for i := range parts {
-		if parts[i].item != nil {
-			parts[i].conclude(caller)
-		}
 	}
 }
 
@@ -181,7 +176,7 @@ func (k *keeper) release(ctx, caller context.Context, parts []parting, minHold b
 func (k *keeper) tellAndRelease(
 	ctx, caller context.Context, parts []parting, items []queue.Release,
 ) {
-	defer k.returns.GiveUp(ctx, items)
+	defer k.giveAway(ctx, caller, parts, items)
 	for i := range parts {
 		h, item := parts[i].h, parts[i].item
 		if item == nil || h.lease.Quiet || item.Keep > 0 || item.Left || errors.Is(h.why(), ErrLost) {
@@ -236,23 +231,30 @@ func (p *parting) claim(minHold, open bool) (i queue.Release, to place) {
 	return i, to
 }
 
-// conclude tells what became of the lease, and answers the Unlock.
-func (p *parting) conclude(caller context.Context) {
-	h, i := p.h, p.item
-	if i.Keep > 0 && !i.Answer.Gone {
-		h.mu.Lock()
-		h.step(onMinHold)
-		h.mu.Unlock()
-	}
-	if p.demanded { // the key is left to those that have waited for it, for as long as polls may take
-		h.k.room.CompareAndSwap(nil, new(cycle.Room))
-		h.k.room.Load().Make(h.lease.Key, h.k.cfg.PollMax+2*h.k.cfg.PollMin)
-	}
-	if i.Answer.Err != nil {
-		h.unlockFailed(caller, i.Answer.Err)
-	}
-	if p.err == nil {
-		p.err = p.answer(caller)
+// giveAway gives the leases up, tells what became of them, and answers each Unlock.
+func (k *keeper) giveAway(ctx, caller context.Context, parts []parting, items []queue.Release) {
+	k.returns.GiveUp(ctx, items)
+	for n := range parts {
+		p := &parts[n]
+		h, i := p.h, p.item
+		if i == nil {
+			continue
+		}
+		if i.Keep > 0 && !i.Answer.Gone {
+			h.mu.Lock()
+			h.step(onMinHold)
+			h.mu.Unlock()
+		}
+		if p.demanded { // the key is left to those that have waited for it, for as long as polls may take
+			k.room.CompareAndSwap(nil, new(cycle.Room))
+			k.room.Load().Make(h.lease.Key, k.cfg.PollMax+2*k.cfg.PollMin)
+		}
+		if i.Answer.Err != nil {
+			h.unlockFailed(caller, i.Answer.Err)
+		}
+		if p.err == nil {
+			p.err = p.answer(caller)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package clienttest
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -95,6 +96,34 @@ func TestReleasingIsNotToldWhileMinHoldKeepsTheKey(t *testing.T) {
 			t.Errorf("UnlockNow returned %v; its release was told: %t", err, told.have(1))
 		}
 	})
+}
+
+// A hook that panics, or ends its goroutine, leaves no lock that Stats counts and Released lacks.
+func TestAPanicOfReleasingLeavesNothingUntold(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic("hook") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var told tokens
+				locks := Client(t, memstore.New(), &rowlock.Config{Hooks: rowlock.Hooks{
+					Releasing: func(context.Context, string, lease.Token) { end() },
+					Released: func(_ context.Context, _ string, token lease.Token, _ time.Duration) {
+						told.add(token)
+					},
+				}})
+				l := Take(t, locks, "k")
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					defer func() { _ = recover() }()
+					_ = l.Unlock(t.Context())
+				}()
+				<-done
+				if held := locks.Stats().Held; held != 0 || !told.have(1) {
+					t.Errorf("%d locks are held; Released was told: %t", held, told.have(1))
+				}
+			})
+		})
+	}
 }
 
 func TestReleasingIsToldOfWhatCloseReleases(t *testing.T) {
