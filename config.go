@@ -91,8 +91,8 @@ type Config struct {
 	Debug bool
 	// Connections is how many connections of the pool the client keeps to itself at most: its pinned
 	// connections. Open makes all of them, and one that has run nothing for a minute is closed, except
-	// the last. Default 3, or all but one of a smaller pool, but at least 2. It is 1 on SQLite, whose
-	// file has a single write lock.
+	// the last. Default 3, or all but one of a smaller pool, but at least 2; at most 1,000. It is 1 on
+	// SQLite, whose file has a single write lock.
 	Connections int
 	// EvictAfter is how long a transaction may keep an expired key that another client wants. That
 	// client then has the server end the transaction's session, which rolls it back. A client that
@@ -283,8 +283,8 @@ func (c Config) check() error {
 	case c.HandOvers < 0:
 		return bad("HandOvers (%d) is negative; leave it 0 for the default, or 1 to release after every hold",
 			c.HandOvers)
-	case c.Connections < 0:
-		return bad("Connections (%d) is negative; leave it 0 for the default", c.Connections)
+	case c.Connections < 0 || c.Connections > 1000:
+		return bad("Connections (%d) must be 0 to 1000; leave it 0 for the default", c.Connections)
 	}
 	if err := c.Trace.check(); err != nil {
 		return err

@@ -64,6 +64,9 @@ func TestConfigIsChecked(t *testing.T) {
 		},
 		"Strategy unknown":     {rowlock.Config{Strategy: 7}, []string{"Strategy", "7"}},
 		"Connections negative": {rowlock.Config{Connections: -1}, []string{"Connections", "-1"}},
+		"Connections above what servers take": {
+			rowlock.Config{Connections: math.MaxInt}, []string{"Connections (9223372036854775807)", "0 to 1000"},
+		},
 		"Reaper.Every negative": {
 			rowlock.Config{Reaper: rowlock.ReaperConfig{Every: -1}}, []string{"Reaper.Every", "-1ns"},
 		},
