@@ -83,7 +83,10 @@ func (c *Console) data(ctx context.Context, v view) (data any, statements int, e
 		return cycles(edges), 1, err
 	case pageRecords:
 		data, err = c.client.ForceReleases(ctx, lease.ForcedFilter{Prefix: v.prefix, Limit: mostRecords})
-		return unsupported(data, err, 1)
+		if errors.Is(err, lease.ErrUnsupported) {
+			err = nil // the store keeps no records
+		}
+		return data, 1, err
 	case pageFindings:
 		if data, err = c.findings(ctx); err != nil {
 			err = fmt.Errorf("%w: %w", errCheck, err)
@@ -96,14 +99,6 @@ func (c *Console) data(ctx context.Context, v view) (data any, statements int, e
 	}
 	data, err = c.held(ctx, v)
 	return data, 1, err
-}
-
-// unsupported is no error of a store that keeps no records.
-func unsupported(data any, err error, statements int) (any, int, error) {
-	if errors.Is(err, lease.ErrUnsupported) {
-		err = nil
-	}
-	return data, statements, err
 }
 
 func (c *Console) held(ctx context.Context, v view) (p heldPage, err error) {
@@ -154,7 +149,7 @@ func (c *Console) key(ctx context.Context, key string) (_ any, statements int, e
 	p.Forced, err = c.client.ForceReleases(ctx, lease.ForcedFilter{Key: key, Limit: mostRecords})
 	// A user of locks needs no right to read the records.
 	p.Unrecorded = errors.Is(err, lease.ErrPrivilege)
-	if _, _, err := unsupported(nil, err, 0); err != nil && !p.Unrecorded {
+	if err != nil && !p.Unrecorded && !errors.Is(err, lease.ErrUnsupported) {
 		return nil, 2, err
 	}
 	statements = 2

@@ -60,13 +60,10 @@ func (c *Console) again(w http.ResponseWriter, r *http.Request, code int, f *for
 	c.feed.forget(v)
 	p, data := c.look(r, v)
 	k, _ := data.(keyPage)
-	switch {
-	case k.Takes() == 0:
+	if k.Takes() == 0 {
 		p.Trouble = strings.TrimSpace(f.Error + " " + p.Trouble)
-	case k.Takes() != f.Token:
+	} else {
 		f.Token = k.Takes()
-		fallthrough
-	default:
 		p.Form = f
 	}
 	c.write(w, r, code, p, v)
