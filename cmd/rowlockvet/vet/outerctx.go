@@ -58,7 +58,8 @@ func (b *body) outerContext() *types.Var {
 }
 
 // worksWith returns the places where b does something with ctx. To ask whether the caller has
-// canceled, or to leave cancellation behind, takes the outer one.
+// canceled, or to leave cancellation behind, takes the outer one. Unlock uses nothing of it but its
+// values.
 func (b *body) worksWith(ctx *types.Var) (used []*ast.Ident) {
 	ast.PreorderStack(b.block, nil, func(n ast.Node, stack []ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok && b.info.Uses[id] == ctx && !b.asks(stack) {
@@ -75,8 +76,8 @@ func (b *body) asks(stack []ast.Node) bool {
 		return true // ctx.Err(), ctx.Done()
 	case *ast.CallExpr:
 		fn := callee(b.info, parent)
-		return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "context" &&
-			(fn.Name() == "WithoutCancel" || fn.Name() == "Cause")
+		return fn != nil && fn.Pkg() != nil && (ofRowlock(fn.Pkg()) && releasing[fn.Name()] ||
+			fn.Pkg().Path() == "context" && (fn.Name() == "WithoutCancel" || fn.Name() == "Cause"))
 	}
 	return false
 }

@@ -27,6 +27,10 @@ func asksTheCaller(ctx context.Context, locks *rowlock.Client) error {
 	})
 }
 
+func unlocks(ctx context.Context, locks *rowlock.Client) error {
+	return locks.Do(ctx, "k", func(_ context.Context, l *rowlock.Lock) error { return l.Unlock(ctx) })
+}
+
 func noUse(ctx context.Context, locks *rowlock.Client) error {
 	return locks.DoTx(ctx, "k", func(context.Context, *sql.Tx) error { return nil })
 }

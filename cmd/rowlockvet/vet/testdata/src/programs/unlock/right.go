@@ -47,6 +47,34 @@ func everyPath(ctx context.Context, locks *rowlock.Client) error {
 	return l.Unlock(ctx)
 }
 
+func bySwitchOfTheError(ctx context.Context, locks *rowlock.Client) error {
+	l, err := locks.TryLock(ctx, "k")
+	switch err {
+	case nil:
+		defer l.Unlock(ctx)
+	case rowlock.ErrHeld:
+		return nil
+	default:
+		return err
+	}
+	return work(ctx)
+}
+
+func byATruth(ctx context.Context, locks *rowlock.Client) error {
+	l, err := locks.TryLock(ctx, "k")
+	ok := err == nil
+	if !ok {
+		return err
+	}
+	defer l.Unlock(ctx)
+	second, err := locks.TryLock(ctx, "k2")
+	failed := err != nil
+	if failed {
+		return err
+	}
+	return second.Unlock(ctx)
+}
+
 func bySwitch(ctx context.Context, locks *rowlock.Client) error {
 	l, err := locks.TryLock(ctx, "k")
 	switch {
