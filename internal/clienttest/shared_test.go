@@ -161,6 +161,36 @@ func TestNeitherReadersNorWritersStarve(t *testing.T) {
 	}
 }
 
+// Readers overlap for longer than an intent lives, and another of the keys is held all the time.
+func TestReadersDoNotOvertakeACallForAnyKeyThatTheyHold(t *testing.T) {
+	for _, fair := range []bool{false, true} {
+		for _, other := range []string{"a", "z"} {
+			synctest.Test(t, func(t *testing.T) {
+				_, a, b := readers(t, &rowlock.Config{Fair: fair})
+				held := Take(t, b, other)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+				defer cancel()
+				go func() {
+					for ; ctx.Err() == nil; time.Sleep(time.Second) {
+						if l, err := b.TryRLock(ctx, "k"); err == nil {
+							time.AfterFunc(7*time.Second, func() { drop(t, l) })
+						}
+					}
+				}()
+				synctest.Wait()
+				l, err := a.LockAny(ctx, []string{other, "k"})
+				if cancel(); err != nil {
+					t.Errorf("fair %t, beside %q: %v", fair, other, err)
+				} else {
+					drop(t, l)
+				}
+				drop(t, held)
+				time.Sleep(10 * time.Second) // for readers
+			})
+		}
+	}
+}
+
 func TestDowngradeLetsReadersInAndKeepsTheToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, a, b := readers(t, &rowlock.Config{})

@@ -179,3 +179,24 @@ func nameOf(keys []string) any {
 	}
 	return keys
 }
+
+// inTheWay returns the first key that is held, and key itself if it is.
+func inTheWay(err error, key string) (first, here *lease.HeldError) {
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	for _, e := range all {
+		var held *lease.HeldError
+		if !errors.As(e, &held) {
+			continue
+		}
+		if first == nil {
+			first = held
+		}
+		if held.Key == key {
+			here = held
+		}
+	}
+	return first, here
+}

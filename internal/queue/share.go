@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
@@ -207,6 +208,7 @@ type intent struct {
 	ticks    <-chan time.Time // its C, when there is something to do
 	waiter   lease.Owner      // whose intent is noted; zero before it is
 	intended time.Time        // for the last time
+	readers  bool             // held a key of which any ends the wait, when it was refused last
 }
 
 // refused begins to look out for readers, after an attempt that was lost.
@@ -215,16 +217,20 @@ func (w *wait) refused(ctx context.Context, err error) {
 		w.tick = time.NewTicker(retry)
 		w.ticks = w.tick.C
 	}
+	w.readers = w.call.Any && slices.ContainsFunc(w.call.Keys, func(key string) bool {
+		_, here := inTheWay(err, key)
+		return here != nil && here.Shared
+	})
 	var held *lease.HeldError
-	if errors.As(err, &held) && held.Shared && !w.call.Want.Shared {
+	if (w.readers || errors.As(err, &held) && held.Shared) && !w.call.Want.Shared {
 		w.intend(ctx)
 	}
 }
 
 // ticked has a call that shares ask. Another notes its intent while it is the first that waits for
-// readers: what the last poll has read says so, and nothing is sent before.
+// readers: the last poll says so, or the last refusal of a call that any of its keys ends.
 func (w *wait) ticked(ctx context.Context) (attempt bool) {
-	if !w.call.Want.Shared && w.Seen().Shared {
+	if !w.call.Want.Shared && (w.readers || w.Seen().Shared) {
 		if at, _ := w.Position(); at.Ahead == 0 {
 			w.intend(ctx)
 		}

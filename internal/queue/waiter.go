@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/oneline"
@@ -88,27 +87,6 @@ func (w *waiter) Lost(_ context.Context, err error) (again bool, failed error) {
 		w.q.notify.PassOn(w.key) // this process may have been woken for it, and no other
 	}
 	return w.q.keys.move(w, first.Key), nil
-}
-
-// inTheWay returns the first key that is held, and key itself if it is.
-func inTheWay(err error, key string) (first, here *lease.HeldError) {
-	all := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		all = joined.Unwrap()
-	}
-	for _, e := range all {
-		var held *lease.HeldError
-		if !errors.As(e, &held) {
-			continue
-		}
-		if first == nil {
-			first = held
-		}
-		if held.Key == key {
-			here = held
-		}
-	}
-	return first, here
 }
 
 func (w *waiter) Awaits() string { return w.key }
