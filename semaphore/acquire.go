@@ -72,12 +72,12 @@ func passing(err error) bool {
 }
 
 // inTurn asks for slots as the one waiter of all processes. again says that it has lost its turn,
-// by its lock's MaxHold, a database that was away, or the end of the client.
+// by force, a database that was away, or the end of the client.
 func (s *Semaphore) inTurn(ctx context.Context, n int) (_ *Permit, again bool, _ error) {
 	if _, err := s.known(ctx); err != nil { // nothing is written for a limit that is refused
 		return nil, false, err
 	}
-	turn, err := s.locks.Lock(cycle.Idle{}.In(ctx), QueueKey(s.name))
+	turn, err := s.lockTurn(ctx)
 	if err != nil {
 		return nil, false, err
 	}
@@ -94,6 +94,13 @@ func (s *Semaphore) inTurn(ctx context.Context, n int) (_ *Permit, again bool, _
 			return nil, ctx.Err() == nil, oneline.Join(err, ctx.Err())
 		}
 	}
+}
+
+// lockTurn waits for the turn. A waiter shows no progress, and one that lost its turn by the
+// client's MaxIdle or MaxHold would go to the end of the queue.
+func (s *Semaphore) lockTurn(ctx context.Context) (*rowlock.Lock, error) {
+	const ever = 100 * 365 * 24 * time.Hour
+	return s.locks.Lock(cycle.Idle{}.In(ctx), QueueKey(s.name), rowlock.MaxHold(ever), rowlock.MaxIdle(ever))
 }
 
 // woken is why a pause has ended.

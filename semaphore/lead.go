@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/rowlockdb/rowlock"
-	"github.com/rowlockdb/rowlock/internal/cycle"
 	"github.com/rowlockdb/rowlock/internal/oneline"
 )
 
@@ -107,8 +106,8 @@ func (s *Semaphore) leadInTurn(ctx context.Context, w *waiter, asks bool) error 
 }
 
 // takeTurn returns when this process has the turn, which a waiter before this one may have taken.
-// It may have ended by its lock's MaxHold, a database that was away, or the end of the client.
-// begun says that another turn has begun.
+// It may have ended by force, a database that was away, or the end of the client. begun says that
+// another turn has begun.
 func (s *Semaphore) takeTurn(ctx context.Context, w *waiter, hints *rowlock.SlotHints) (
 	begun bool, err error,
 ) {
@@ -128,7 +127,7 @@ func (s *Semaphore) takeTurn(ctx context.Context, w *waiter, hints *rowlock.Slot
 	if !s.line.awaits(w, stop) {
 		return true, nil
 	}
-	turn, err := s.locks.Lock(cycle.Idle{}.In(waiting), QueueKey(s.name))
+	turn, err := s.lockTurn(waiting)
 	if err == nil && !s.line.begins(w, turn) {
 		_ = turn.Unlock(ctx)
 	}

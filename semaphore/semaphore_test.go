@@ -291,20 +291,52 @@ func TestPermitsCountInTheirNamespace(t *testing.T) {
 	})
 }
 
-// The turn is a lock like any other, so that the client's MaxHold and MaxIdle end it.
-func TestAWaiterWhoseTurnEndsTakesAnother(t *testing.T) {
-	bubble(t, func(t *testing.T, s *clienttest.Script) {
-		held := take(t, process(t, s, 1), 1)
+// inWays has f called for calls that wait in line and for those that wait in order.
+func inWays(t *testing.T, f func(t *testing.T, s *clienttest.Script, opts ...semaphore.Option)) {
+	for name, opts := range map[string][]semaphore.Option{"": nil, "in order": {semaphore.InOrder()}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *clienttest.Script) { f(t, s, opts...) })
+		})
+	}
+}
+
+// An end of the turn by the client's MaxHold or MaxIdle would have others overtake the waiter.
+func TestATurnOutlastsMaxHoldAndMaxIdle(t *testing.T) {
+	inWays(t, func(t *testing.T, s *clienttest.Script, opts ...semaphore.Option) {
 		for _, cfg := range []*rowlock.Config{{MaxHold: 10 * time.Second}, {MaxIdle: 10 * time.Second}} {
-			cfg.Reaper.Off = true
-			sem := of(t, clienttest.Client(t, s, cfg), 1)
-			waiter := waits(t, t.Context(), sem, 1)
-			stillWaits(t, waiter, time.Minute)
+			held := take(t, process(t, s, 1), 1)
+			cfg.Reaper.Off, cfg.Fair = true, true
+			cfg.Hooks.Lost = func(_ context.Context, key string, _ rowlock.Token, cause error) {
+				t.Errorf("%s: %v", key, cause)
+			}
+			sem := of(t, clienttest.Client(t, s, cfg), 1, opts...)
+			first := waits(t, t.Context(), sem, 1)
+			second := waits(t, t.Context(), of(t, clienttest.Client(t, s, cfg), 1, opts...), 1)
+			stillWaits(t, first, time.Minute)
 			ok(t, held.Release(t.Context()))
-			held = granted(t, waiter, time.Second)
+			held = granted(t, first, time.Second)
+			stillWaits(t, second, 0)
 			ok(t, held.Release(t.Context()))
-			held = take(t, process(t, s, 1), 1)
+			ok(t, granted(t, second, time.Second).Release(t.Context()))
 		}
+	})
+}
+
+func TestAWaiterWhoseTurnEndsTakesAnother(t *testing.T) {
+	inWays(t, func(t *testing.T, s *clienttest.Script, opts ...semaphore.Option) {
+		held := take(t, process(t, s, 1), 1)
+		c := clienttest.Client(t, s, nil)
+		waiter := waits(t, t.Context(), of(t, c, 1, opts...), 1)
+		stillWaits(t, waiter, time.Minute)
+		first := clienttest.Record(t, s, semaphore.QueueKey("s")).Token
+		_, err := c.ForceRelease(t.Context(), semaphore.QueueKey("s"), rowlock.Force{By: "a test", Reason: "a test"})
+		ok(t, err)
+		stillWaits(t, waiter, time.Minute)
+		if now := clienttest.Record(t, s, semaphore.QueueKey("s")); now.Token == first || now.Remaining <= 0 {
+			t.Errorf("after turn %d the waiter has %+v", first, now)
+		}
+		ok(t, held.Release(t.Context()))
+		ok(t, granted(t, waiter, time.Second).Release(t.Context()))
 	})
 }
 
