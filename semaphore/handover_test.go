@@ -23,6 +23,7 @@ type passer struct {
 	lease.SlotPasser
 	passed, asked atomic.Int64
 	around        func(pass func() ([]lease.Acquired, error)) ([]lease.Acquired, error)
+	answered      func() // after each ask, before its caller is told
 }
 
 func newPasser(t *testing.T, s *clienttest.Script) *passer {
@@ -40,6 +41,9 @@ func (p *passer) AcquireWithin(
 	ctx context.Context, l lease.Limit, reqs []lease.AcquireRequest, n int,
 ) ([]lease.Acquired, error) {
 	p.asked.Add(1)
+	if p.answered != nil {
+		defer p.answered()
+	}
 	return p.SlotPasser.AcquireWithin(ctx, l, reqs, n)
 }
 
@@ -67,6 +71,31 @@ func queued(t *testing.T, s *semaphore.Semaphore, n int) (all []<-chan got) {
 		all = append(all, waits(t, t.Context(), s, 1))
 	}
 	return all
+}
+
+// The answer of the ask, that no slot is free, is older than the release.
+func TestAReleaseWhileItsProcessAsksEndsTheWait(t *testing.T) {
+	withPasser(t, func(t *testing.T, s *passer) {
+		cfg := &rowlock.Config{Hints: rowlock.HintsOff}
+		cfg.Reaper.Off = true
+		sem := of(t, clienttest.Client(t, s, cfg), 1)
+		var released time.Time
+		var held *semaphore.Permit
+		began := time.Now()
+		s.answered = func() {
+			if released.IsZero() && time.Since(began) > 5*time.Second { // pauses have grown
+				released = time.Now()
+				ok(t, held.Release(t.Context()))
+			}
+		}
+		held = take(t, sem, 1)
+		waiter := waits(t, t.Context(), sem, 1)
+		permit := (<-waiter).p
+		if waited := time.Since(released); waited > 0 {
+			t.Errorf("granted %s after the release", waited)
+		}
+		ok(t, permit.Release(t.Context()))
+	})
 }
 
 func TestASlotIsHandedToTheWaitersOfItsProcessInTheirOrder(t *testing.T) {
