@@ -188,9 +188,10 @@ func orNone(d time.Duration) string {
 	return d.String()
 }
 
-// reenter returns handles of the locks that the calls above hold, and leaves the other keys to got.
-// Without Reentrant such a key is a deadlock: the call would wait for itself. A call for any of the
-// keys gets a handle of the first that they hold alone, and waits for none that they hold.
+// reenter returns handles of the locks that the calls above hold, for a call for all keys also
+// beside an error, and leaves the other keys to got. Without Reentrant such a key is a deadlock:
+// the call would wait for itself. A call for any of the keys gets a handle of the first that they
+// hold alone, and waits for none that they hold.
 func (c *Client) reenter(ctx context.Context, above *chain, got *call) ([]*Lock, error) {
 	var locks []*Lock
 	var rest []string
@@ -201,10 +202,7 @@ func (c *Client) reenter(ctx context.Context, above *chain, got *call) ([]*Lock,
 		case got.Any && (errors.Is(err, ErrUpgrade) || errors.Is(err, ErrDeadlock)):
 			refused = cmp.Or(refused, err)
 		case err != nil:
-			for _, l := range locks {
-				_ = l.Unlock(ctx)
-			}
-			return nil, err
+			return locks, err
 		case l == nil:
 			rest = append(rest, key)
 		default:

@@ -53,8 +53,8 @@ func (c *Client) TryRLockAll(ctx context.Context, keys []string, opts ...Option)
 	return c.all(ctx, keys, sharing(opts), false)
 }
 
-func (c *Client) all(ctx context.Context, keys []string, opts []Option, wait bool) (*Locks, error) {
-	keys, err := eachOnce(keys, "together", "lock one key that stands for all of them")
+func (c *Client) all(ctx context.Context, keys []string, opts []Option, wait bool) (out *Locks, err error) {
+	keys, err = eachOnce(keys, "together", "lock one key that stands for all of them")
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +63,13 @@ func (c *Client) all(ctx context.Context, keys []string, opts []Option, wait boo
 		return nil, err
 	}
 	var locks []*Lock
+	defer func() {
+		if out == nil { // also after a panic in a hook
+			for _, l := range locks {
+				_ = l.Unlock(ctx)
+			}
+		}
+	}()
 	if above := chainOf(ctx); above != nil {
 		locks, err = c.reenter(ctx, above, got)
 	}
@@ -70,9 +77,6 @@ func (c *Client) all(ctx context.Context, keys []string, opts []Option, wait boo
 		err = c.get(ctx, got)
 	}
 	if err != nil {
-		for _, l := range locks {
-			_ = l.Unlock(ctx)
-		}
 		return nil, err
 	}
 	return c.together(ctx, got.holds, locks), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -143,6 +144,29 @@ func TestAPanicWhenALockIsGotLeavesNoLock(t *testing.T) {
 			}
 			free(t, c, "a", "k", "z")
 		}
+	})
+}
+
+func TestACallThatEndsInAHookLeavesNoHandleOfTheLockAbove(t *testing.T) {
+	nothing := func() {}
+	found := nothing
+	hooks := rowlock.Hooks{Contended: func(context.Context, string, *rowlock.HeldError) { found() }}
+	eachWay(t, hooks, func(t *testing.T, c *rowlock.Client, call way) {
+		k := Take(t, c, "k")
+		for _, end := range []func(){func() { panic("out of luck") }, runtime.Goexit} {
+			above, over := Take(t, c, "a"), make(chan struct{})
+			found = end
+			go func() {
+				defer close(over)
+				defer func() { _ = recover() }()
+				t.Errorf("the hook was not called: %v", call(above.Context(), c, rowlock.Reentrant()))
+			}()
+			<-over
+			found = nothing
+			Unlock(t, above)
+			free(t, c, "a")
+		}
+		Unlock(t, k)
 	})
 }
 
