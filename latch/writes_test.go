@@ -2,6 +2,7 @@ package latch_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,6 +115,39 @@ var writes = []write{
 		"it has left":   func(s *scene) { s.left(ours, "q") },
 		"it is removed": func(s *scene) { s.without("q") },
 	}},
+}
+
+// Of an entry that commits after the opening, those that leave may not know. A server of MySQL has
+// the statement by which they leave wait for the entry.
+func TestABarrierOpensAfterTheEntriesThatAreUnderWay(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if r.Name != "postgres" {
+			t.Skip("for the snapshots of PostgreSQL")
+		}
+		s := r.scene(t, rows.Barriers)
+		full(s)
+		late, err := r.DB.BeginTx(t.Context(), nil)
+		ok(t, err)
+		defer late.Rollback()
+		_, err = late.ExecContext(t.Context(), s.Dialect.Text("barrier-enter"), []byte("late"), time.Hour.Microseconds(),
+			rows.Barriers, []byte("b"), ours[:])
+		ok(t, err)
+		opens, err := r.DB.BeginTx(t.Context(), nil)
+		ok(t, err)
+		defer opens.Rollback()
+		_, err = opens.ExecContext(t.Context(), `SET LOCAL lock_timeout = '50ms'`)
+		ok(t, err)
+		_, err = opens.ExecContext(t.Context(), s.Dialect.Text("barrier-open"), rows.Barriers, []byte("b"), ours[:])
+		if err == nil || !strings.Contains(err.Error(), "55P03") {
+			t.Errorf("the barrier opens while a party enters: %v", err)
+		}
+		ok(t, opens.Rollback())
+		ok(t, late.Commit())
+		ok(t, must(stepped("barrier-open")(t.Context(), s)))
+		if did, err := entersQ(t.Context(), s); err != nil || did {
+			t.Errorf("a party enters a barrier that is open: %t, %v", did, err)
+		}
+	})
 }
 
 // A dead party is one of this barrier that has not left, whatever the parties of another have done.

@@ -62,12 +62,13 @@ SELECT l.id, l.generation, l.parties, l.state, l.ended,
 FROM rowlock_latch AS l WHERE l.kind = $1 AND l.key = $2
 
 -- name: barrier-enter
--- $1 party, $2 how long it is alive in µs, $3 kind, $4 key, $5 id
+-- $1 party, $2 how long it is alive in µs, $3 kind, $4 key, $5 id. Without FOR SHARE it could commit
+-- after the opening, and be missed by a barrier-done that waits for the row with an older snapshot.
 INSERT INTO rowlock_party AS p (id, phase, party, counted_at, alive_until)
 SELECT l.id, 0, $1::bytea, clock_timestamp(),
   clock_timestamp() + $2::bigint * interval '1 microsecond'
-FROM rowlock_latch AS l
-WHERE l.kind = $3 AND l.key = $4 AND l.id = $5 AND l.state = 0 AND l.expires_at > clock_timestamp()
+FROM rowlock_latch AS l WHERE l.kind = $3 AND l.key = $4 AND l.id = $5
+  AND l.state = 0 AND l.expires_at > clock_timestamp() FOR SHARE
 ON CONFLICT (id, phase, party) DO UPDATE
   SET counted_at = p.counted_at + interval '1 microsecond', alive_until = excluded.alive_until
 
@@ -89,8 +90,7 @@ WHERE l.kind = $2 AND l.key = $3 AND l.id = $4 AND l.state IN (1, 2)
 ON CONFLICT (id, phase, party) DO UPDATE SET counted_at = p.counted_at + interval '1 microsecond'
 
 -- name: barrier-open
--- $1 kind, $2 key, $3 id. The state decides between barrier-open and barrier-break for all parties
--- at once.
+-- $1 kind, $2 key, $3 id. For all parties at once the state decides: this or barrier-break.
 UPDATE rowlock_latch AS l SET state = 1
 WHERE l.kind = $1 AND l.key = $2 AND l.id = $3 AND l.state = 0
   AND (SELECT count(*) FROM rowlock_party AS p WHERE p.id = l.id AND p.phase = 0) >= l.parties

@@ -452,8 +452,8 @@ FROM "rowlock_latch" AS l WHERE l.kind = $1 AND l.key = $2
 INSERT /* rowlock barrier-enter */ INTO "rowlock_party" AS p (id, phase, party, counted_at, alive_until)
 SELECT l.id, 0, $1::bytea, clock_timestamp(),
   clock_timestamp() + $2::bigint * interval '1 microsecond'
-FROM "rowlock_latch" AS l
-WHERE l.kind = $3 AND l.key = $4 AND l.id = $5 AND l.state = 0 AND l.expires_at > clock_timestamp()
+FROM "rowlock_latch" AS l WHERE l.kind = $3 AND l.key = $4 AND l.id = $5
+  AND l.state = 0 AND l.expires_at > clock_timestamp() FOR SHARE
 ON CONFLICT (id, phase, party) DO UPDATE
   SET counted_at = p.counted_at + interval '1 microsecond', alive_until = excluded.alive_until
 
