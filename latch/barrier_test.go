@@ -197,6 +197,29 @@ func TestACallOfEnterThatEndsLeavesTheHeartbeatToAnother(t *testing.T) {
 	})
 }
 
+// Else a program that gives up would have a party alive in a generation that is over.
+func TestThePartyThatLeaveTellsOfTheEndHasNoHeartbeat(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		const alive = time.Second
+		b := barrier(t, r.open(t, r.Pool(t), latch.Config{Sweep: -1, Connections: 1, Alive: alive}), 1)
+		other := barrier(t, r.process(t), 1)
+		for want, end := range map[error]func(){
+			latch.ErrBroken: func() { r.Exec(t, `UPDATE {rowlock_latch} SET state = 3`) },
+			latch.ErrStale:  func() { ok(t, other.Reset(t.Context())) },
+		} {
+			ok(t, b.Enter(soon(t), "p"))
+			end()
+			wantIs(t, b.Leave(soon(t), "p"), want)
+			for ctx := soon(t); r.count(t, `SELECT COUNT(*) FROM {rowlock_party} WHERE alive_until > {now}`) > 0; {
+				if ctx.Err() != nil {
+					t.Fatalf("the heartbeat outlasts Leave's %v", want)
+				}
+			}
+			ok(t, other.Reset(t.Context()))
+		}
+	})
+}
+
 // A party whose ctx ended in Leave has left. If it were let in again at once, it would go on while
 // the others are in the round before.
 func TestAPartyThatHasLeftEntersNoMoreUntilAllHave(t *testing.T) {

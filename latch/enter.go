@@ -166,14 +166,17 @@ func (b *Barrier) stay(ctx context.Context, party string) (*stay, error) {
 }
 
 // outside says why a party could not leave, or nil if its generation is over because all have left.
+// Where the party is in no more, its heartbeat ends.
 func (b *Barrier) outside(ctx context.Context, in *stay, party string) error {
 	v, err := b.look(ctx)
 	switch {
 	case err != nil:
 		return err
 	case v.ID != in.id:
+		in.end()
 		return b.past(ctx, in.id, in.generation, v)
 	case v.State == rows.BarrierBroken:
+		in.end()
 		return b.broken(ctx, in.id, in.generation)
 	}
 	return fmt.Errorf("%w: %q: party %q", ErrNotEntered, b.name, party)
