@@ -91,15 +91,15 @@ func (b *Barrier) advance(ctx context.Context, v rows.View, least int) error {
 }
 
 func (b *Barrier) broken(ctx context.Context, id lease.Owner, generation int64) error {
-	var party string
-	err := b.s.read(ctx, "read", b.name, func(ctx context.Context, on *conn.Session) (err error) {
+	told := &BrokenError{Name: b.name, Generation: generation}
+	var party string // which a read that was left may yet write to
+	if b.s.read(ctx, "read", b.name, func(ctx context.Context, on *conn.Session) (err error) {
 		party, err = rows.DeadParty(ctx, on, b.s.d, id)
 		return err
-	})
-	if err != nil {
-		party = "" // it is the fact that counts
+	}) == nil { // it is the fact that counts
+		told.Party = party
 	}
-	return &BrokenError{Name: b.name, Generation: generation, Party: party}
+	return told
 }
 
 // past says what has become of a generation that is over, of which v shows a later one.
