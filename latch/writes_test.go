@@ -151,7 +151,7 @@ func TestABarrierOpensAfterTheEntriesThatAreUnderWay(t *testing.T) {
 }
 
 // A dead party is one of this barrier that has not left, whatever the parties of another have done.
-// All are told of the same one.
+// All are told of the first to die: those that a break has ended stop beating too.
 func TestADeadPartyIsOneOfThisBarrier(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		s := r.scene(t, rows.Barriers)
@@ -160,10 +160,18 @@ func TestADeadPartyIsOneOfThisBarrier(t *testing.T) {
 			s.party(ours, name, alive)
 		}
 		s.left(ours, "b")
-		s.left(theirs, "d")
+		s.left(theirs, "e")
+		for i, name := range []string{"e", "b", "a"} { // a minute after each other, and the rest later
+			before := strings.Repeat(" - {second}", 60*(i+1))
+			s.do("UPDATE {rowlock_party} SET alive_until = alive_until"+before+" WHERE party = ?", []byte(name))
+		}
+		s.party(next, "f", true)
 		dead, err := rows.DeadParty(t.Context(), s.on, s.Dialect, ours)
-		if err != nil || dead != "d" {
+		if err != nil || dead != "e" {
 			t.Errorf("%q is dead: %v", dead, err)
+		}
+		if dead, err := rows.DeadParty(t.Context(), s.on, s.Dialect, next); err != nil || dead != "" {
+			t.Errorf("%q, which is alive, is dead: %v", dead, err)
 		}
 		v, err := rows.LookAt(s.Dialect, s.row, func(query string, args []any, dest ...any) error {
 			return s.on.QueryRow(t.Context(), query, args, dest...)

@@ -116,12 +116,12 @@ WHERE l.kind = $1 AND l.key = $2 AND l.id = $3 AND l.state IN (0, 1)
                                 WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party))
 
 -- name: barrier-dead
--- $1 id
+-- $1 id. The first to die: parties that were told of it stop beating too, and die later.
 SELECT p.party FROM rowlock_party AS p
 WHERE p.id = $1 AND p.phase = 0 AND p.alive_until <= clock_timestamp()
   AND NOT EXISTS (SELECT 1 FROM rowlock_party AS g
                   WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party)
-ORDER BY p.party LIMIT 1
+ORDER BY p.alive_until, p.party LIMIT 1
 
 -- name: latch-sweep
 -- $1 limit

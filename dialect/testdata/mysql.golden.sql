@@ -596,7 +596,7 @@ SELECT /* rowlock barrier-dead */ p.party FROM `rowlock_party` AS p
 WHERE p.id = ? AND p.phase = 0 AND p.alive_until <= UTC_TIMESTAMP(6)
   AND NOT EXISTS (SELECT 1 FROM `rowlock_party` AS g
                   WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party)
-ORDER BY p.party LIMIT 1
+ORDER BY p.alive_until, p.party LIMIT 1
 
 -- dialect/mysql/latch.sql: latch-sweep
 DELETE /* rowlock latch-sweep */ l FROM (SELECT kind AS n, `key` AS k FROM `rowlock_latch`

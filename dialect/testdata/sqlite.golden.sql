@@ -380,7 +380,7 @@ SELECT /* rowlock barrier-dead */ p.party FROM "rowlock_party" AS p
 WHERE p.id = ?1 AND p.phase = 0 AND p.alive_until <= CAST(unixepoch('subsec') * 1000 AS INTEGER)
   AND NOT EXISTS (SELECT 1 FROM "rowlock_party" AS g
                   WHERE g.id = p.id AND g.phase = 1 AND g.party = p.party)
-ORDER BY p.party LIMIT 1
+ORDER BY p.alive_until, p.party LIMIT 1
 
 -- dialect/sqlite/latch.sql: latch-sweep
 DELETE /* rowlock latch-sweep */ FROM "rowlock_latch" WHERE rowid IN (

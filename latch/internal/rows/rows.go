@@ -178,7 +178,7 @@ func CountIn(
 	return n > 0, err
 }
 
-// DeadParty returns the first party that is dead, or "".
+// DeadParty returns the party that has died first, or "".
 func DeadParty(ctx context.Context, s *conn.Session, d sqlstore.Texts, id lease.Owner) (string, error) {
 	var party []byte
 	err := s.QueryRow(ctx, d.Text("barrier-dead"), []any{conn.Bytes(id)}, &party)
