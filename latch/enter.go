@@ -122,8 +122,10 @@ func (b *Barrier) end(party string, in *stay, left bool) {
 
 // Leave has party leave, and returns nil once all parties that have entered have left. It returns a
 // [*BrokenError] if one of them has died inside, and ErrNotEntered if party has not entered or the
-// barrier has not opened. It can be repeated, also after an error, by the same Barrier. Another
-// one, as after a restart, finds the party until the next generation begins.
+// barrier has not opened. After Reset it is a [*StaleError], as it is if the next generation is
+// over too before this process looks: then all may have left. It can be repeated, also after an
+// error, by the same Barrier. Another one, as after a restart, finds the party until the next one
+// begins.
 func (b *Barrier) Leave(ctx context.Context, party string) error {
 	if err := b.s.checkParty(ctx, b.name, party); err != nil {
 		return err
