@@ -65,7 +65,7 @@ func (s *Latches) openRow(ctx context.Context, kind int, name string, parties in
 			return v, &PartiesError{Name: name, Parties: parties, Found: v.Parties}
 		}
 		if !v.Live {
-			err = s.create(ctx, row, parties, v.Expired)
+			err = s.create(ctx, row, parties, v.Parties > 0)
 		} else if kept, failed := s.keep(ctx, at(row, v)); kept {
 			return v, nil
 		} else {

@@ -40,10 +40,9 @@ func (r Row) id(before ...any) []any  { return append(r.key(before...), conn.Byt
 // View is what a latch or a barrier looks like.
 type View struct {
 	Live       bool // there is one, and it has not expired
-	Expired    bool // there is one, and it has expired
 	ID         lease.Owner
 	Generation int64
-	Parties    int
+	Parties    int // 0 if there is none
 	State      int
 	Ended      int // the state that the generation before ended in
 	Remaining  time.Duration
@@ -84,7 +83,7 @@ func LookAt(d sqlstore.Texts, r Row, f func(query string, args []any, dest ...an
 		return View{}, err
 	}
 	v.Remaining = conn.Duration(remaining)
-	v.Live, v.Expired = remaining > 0, remaining <= 0
+	v.Live = remaining > 0
 	return v, nil
 }
 
