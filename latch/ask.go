@@ -41,7 +41,7 @@ func (s *server) good(err error) bool { return sqlstore.Judge(s.d, err).Class.Go
 // write runs f until it was acknowledged, if it can be: every write here is idempotent, so that a
 // repetition resolves an unknown outcome. Otherwise the error wraps lease.ErrUnknown.
 func (s *server) write(ctx context.Context, verb, name string, f task) error {
-	uncertain, err := s.ask(ctx, verb, name, conn.Release, f)
+	uncertain, err := s.ask(ctx, verb, name, f)
 	if uncertain && !errors.Is(err, lease.ErrUnknown) {
 		err = oneline.Join(lease.ErrUnknown, err)
 	}
@@ -50,17 +50,15 @@ func (s *server) write(ctx context.Context, verb, name string, f task) error {
 
 // read runs f until it is answered.
 func (s *server) read(ctx context.Context, verb, name string, f task) error {
-	_, err := s.ask(ctx, verb, name, conn.Release, f)
+	_, err := s.ask(ctx, verb, name, f)
 	return err
 }
 
 // ask reports whether a try had an unknown outcome and no later one was acknowledged.
-func (s *server) ask(ctx context.Context, verb, name string, kind conn.Kind, f task) (
-	uncertain bool, _ error,
-) {
+func (s *server) ask(ctx context.Context, verb, name string, f task) (uncertain bool, _ error) {
 	until := time.Now().Add(patience)
 	for pauses := retry.Pauses(); ; {
-		op := conn.NewOp(kind, f, run)
+		op := conn.NewOp(conn.Release, f, run)
 		op.Alone, op.Until = true, until
 		err := s.connections.Do(ctx, op)
 		final := err != nil

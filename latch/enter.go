@@ -87,12 +87,11 @@ func (s *Latches) beat(ctx context.Context, row rows.Row, party string) (bool, e
 func (b *Barrier) begin(v rows.View, party string) *stay {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before := b.inside[party]
-	if before != nil && before.id == v.ID {
-		before.calls++
-		return before
-	}
-	if before != nil {
+	if before := b.inside[party]; before != nil {
+		if before.id == v.ID {
+			before.calls++
+			return before
+		}
 		before.end()
 	}
 	ctx, end := context.WithCancel(b.s.stopped)

@@ -31,10 +31,7 @@ func (s *server) changed(ctx context.Context, verb string, c rows.Change) (bool,
 		found, err = c.Run(ctx, on, s.d)
 		return err
 	})
-	if err != nil {
-		return false, err
-	}
-	return found, nil
+	return err == nil && found, err // found may still be written to after an error
 }
 
 // keep writes to the row, so that what was read of it before is committed for good once that is

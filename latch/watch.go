@@ -209,15 +209,14 @@ func (w *watch) publish(v rows.View, err error) (last bool) {
 	if err != nil && !sqlstore.IsRefusal(err) && !errors.Is(err, lease.ErrClosed) {
 		return false // it may pass
 	}
-	news := err != nil || !w.seen || of(w.row, v) != of(w.row, w.view)
+	m := of(w.row, v)
+	if err != nil || !w.seen || m != of(w.row, w.view) {
+		close(w.changed)
+		w.changed = make(chan struct{})
+	}
 	w.err = err
 	if err == nil {
 		w.seen, w.view = true, v
 	}
-	if news {
-		close(w.changed)
-		w.changed = make(chan struct{})
-	}
-	m := of(w.row, v)
 	return err != nil || !m.live || m.id != w.row.ID || m.open || m.state >= rows.BarrierDone
 }

@@ -14,18 +14,15 @@ func (s *Semaphore) wait(ctx context.Context, n int) (*Permit, error) {
 	if s.line.join(w) {
 		return s.lead(ctx, w)
 	}
+	var got signal
 	select {
-	case got := <-w.signal:
-		return s.told(ctx, w, got)
+	case got = <-w.signal:
 	case <-ctx.Done():
 		if s.line.leave(w) {
 			return nil, s.gaveUp(ctx, w)
 		}
-		return s.told(ctx, w, <-w.signal) // a permit that was granted at this moment is the caller's
+		got = <-w.signal // a permit that was granted at this moment is the caller's
 	}
-}
-
-func (s *Semaphore) told(ctx context.Context, w *waiter, got signal) (*Permit, error) {
 	if got.ends() {
 		return got.p, got.err
 	}
@@ -91,17 +88,11 @@ func (s *Semaphore) leadInTurn(ctx context.Context, w *waiter, asks bool) error 
 				return err
 			}
 		}
-		switch s.pause(ctx, s.line.inTurn(), hints, pauses, w) {
-		case freed:
-			asks = s.line.mayBeFree()
-		case ended:
-			if w.got.ends() || ctx.Err() != nil {
-				return s.gaveUp(ctx, w)
-			}
-			asks = true
-		default:
-			asks = true
+		woken := s.pause(ctx, s.line.inTurn(), hints, pauses, w)
+		if woken == ended && (w.got.ends() || ctx.Err() != nil) {
+			return s.gaveUp(ctx, w)
 		}
+		asks = woken != freed || s.line.mayBeFree()
 	}
 }
 
