@@ -59,7 +59,7 @@ type Harness struct {
 	// over several databases does. Expire is then never called while another call is under way.
 	Steady bool
 	// Slow asks for fewer goroutines and rounds, for a store that makes some ten calls per second
-	// instead of thousands.
+	// instead of thousands, and takes lease.ErrBusy for an answer under load.
 	Slow bool
 	// Load is how long the properties under load run: 0 means 2 s, or 200 ms with -short.
 	Load time.Duration

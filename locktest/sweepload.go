@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -52,7 +53,8 @@ func tokensUnderSweep(r *rig) {
 func (r *rig) cycle(key string, log *grants) {
 	q := request(key, lease.NewOwner())
 	a, err := acquireOne(r.ctx, r.here, q)
-	if err != nil {
+	// A quorum of which two members have fallen behind by all calls that they may is busy in order.
+	if err != nil && !(r.h.Slow && errors.Is(err, lease.ErrBusy)) {
 		r.Errorf("acquire %q under load: %v", key, err)
 	}
 	if err != nil || !a.Granted {

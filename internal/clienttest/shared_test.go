@@ -167,7 +167,7 @@ func TestReadersDoNotOvertakeACallForAnyKeyThatTheyHold(t *testing.T) {
 		for _, other := range []string{"a", "z"} {
 			synctest.Test(t, func(t *testing.T) {
 				_, a, b := readers(t, &rowlock.Config{Fair: fair})
-				held := Take(t, b, other)
+				held, writer := Take(t, b, other), Take(t, b, "k")
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()
 				go func() {
@@ -177,6 +177,12 @@ func TestReadersDoNotOvertakeACallForAnyKeyThatTheyHold(t *testing.T) {
 						}
 					}
 				}()
+				time.AfterFunc(time.Second/2, func() { // no refusal has told of readers
+					if err := writer.Downgrade(ctx); err != nil {
+						t.Error(err)
+					}
+					time.AfterFunc(7*time.Second, func() { drop(t, writer) })
+				})
 				synctest.Wait()
 				l, err := a.LockAny(ctx, []string{other, "k"})
 				if cancel(); err != nil {

@@ -159,8 +159,13 @@ func (a *anyWaiter) Position() (Position, bool) {
 	return a.q.position(a.Awaits(), a.q.keys.nearest(a)), true
 }
 
-// Seen is what the last poll has read of the key that Awaits names.
-func (a *anyWaiter) Seen() Seen { return a.q.seen(a.Awaits()) }
+// Seen is what the last poll has read of the key that Awaits names, and whether readers hold any:
+// they may come and go for ever while another holder keeps that key.
+func (a *anyWaiter) Seen() Seen {
+	seen := a.q.seen(a.Awaits())
+	seen.Shared = slices.ContainsFunc(a.call.Keys, func(key string) bool { return a.q.seen(key).Shared })
+	return seen
+}
 
 // Won leaves all queues. What else was to be found free is left to the next waiters, of other
 // processes if there are none here.

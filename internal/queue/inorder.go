@@ -103,7 +103,13 @@ func (w *inOrder) Signals() (<-chan signal, <-chan struct{}) { return w.signal, 
 
 func (w *inOrder) Awaits() string             { return w.first().Key }
 func (w *inOrder) Position() (Position, bool) { return w.first().Position() }
-func (w *inOrder) Seen() Seen                 { return w.first().Seen() }
+
+// Seen is what the last poll has read of the key that Awaits names, and whether readers hold any.
+func (w *inOrder) Seen() Seen {
+	seen := w.first().Seen()
+	seen.Shared = slices.ContainsFunc(w.all, func(t *ticket) bool { return t.Seen().Shared })
+	return seen
+}
 
 // Won takes back the tickets that were not used.
 func (w *inOrder) Won(ctx context.Context, g Grants) { w.end(ctx, g) }

@@ -208,7 +208,6 @@ type intent struct {
 	ticks    <-chan time.Time // its C, when there is something to do
 	waiter   lease.Owner      // whose intent is noted; zero before it is
 	intended time.Time        // for the last time
-	readers  bool             // held a key of which any ends the wait, when it was refused last
 }
 
 // refused begins to look out for readers, after an attempt that was lost.
@@ -217,20 +216,20 @@ func (w *wait) refused(ctx context.Context, err error) {
 		w.tick = time.NewTicker(retry)
 		w.ticks = w.tick.C
 	}
-	w.readers = w.call.Any && slices.ContainsFunc(w.call.Keys, func(key string) bool {
+	readers := w.call.Any && slices.ContainsFunc(w.call.Keys, func(key string) bool {
 		_, here := inTheWay(err, key)
 		return here != nil && here.Shared
 	})
 	var held *lease.HeldError
-	if (w.readers || errors.As(err, &held) && held.Shared) && !w.call.Want.Shared {
+	if (readers || errors.As(err, &held) && held.Shared) && !w.call.Want.Shared {
 		w.intend(ctx)
 	}
 }
 
 // ticked has a call that shares ask. Another notes its intent while it is the first that waits for
-// readers: the last poll says so, or the last refusal of a call that any of its keys ends.
+// readers: what the last poll has read says so, and nothing is sent before.
 func (w *wait) ticked(ctx context.Context) (attempt bool) {
-	if !w.call.Want.Shared && (w.readers || w.Seen().Shared) {
+	if !w.call.Want.Shared && w.Seen().Shared {
 		if at, _ := w.Position(); at.Ahead == 0 {
 			w.intend(ctx)
 		}

@@ -30,7 +30,7 @@ func (s *Store) Sweep(ctx context.Context, o lease.SweepOptions) (removed int64,
 	if o.Batch <= 0 {
 		o.Batch = 200
 	}
-	w := walk{store: s, opts: o, dead: make(map[int][]string)}
+	w := walk{store: s, opts: o, dead: make(map[int][]string), left: make(map[int]bool)}
 	err = s.sweepTickets(ctx, o)
 	for more := true; more && err == nil; {
 		if more, err = w.page(ctx); err == nil {
@@ -54,7 +54,9 @@ type walk struct {
 	dead     map[int][]string // by bucket
 	gathered int
 	removed  int64
-	bad      error // of the first bucket that was left out
+	left     map[int]bool // the buckets that were left out
+	bad      error        // of the first of them
+	busy     bool         // one of them has a floor that is locked
 }
 
 // page reads the next rows and gathers the dead ones. It reports whether there may be more.
@@ -83,8 +85,7 @@ func (w *walk) page(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	for _, l := range lines {
-		if l.dead {
-			b := lease.Bucket(string(l.key))
+		if b := lease.Bucket(string(l.key)); l.dead && !w.left[b] {
 			w.dead[b] = append(w.dead[b], string(l.key))
 			w.gathered++
 		}
@@ -107,9 +108,10 @@ func (w *walk) reap(ctx context.Context, all bool) error {
 			n := min(len(keys), w.opts.Batch)
 			removed, err := w.store.reap(ctx, bucket, keys[:n], w.opts.Retention)
 			// Its floor cannot be read, or a transaction has it locked: no other bucket's is concerned.
-			// The second that is busy ends the sweep, or it would wait for each in turn.
-			if conn.IsBad(err) || w.bad == nil && errors.Is(err, lease.ErrBusy) {
-				w.bad = cmp.Or[error](w.bad, err)
+			// The second that is locked ends the sweep, or it would wait for each in turn.
+			busy := errors.Is(err, lease.ErrBusy)
+			if conn.IsBad(err) || busy && !w.busy {
+				w.bad, w.busy, w.left[bucket] = cmp.Or[error](w.bad, err), w.busy || busy, true
 				w.gathered -= len(keys)
 				delete(w.dead, bucket)
 				break

@@ -20,10 +20,11 @@ import (
 )
 
 // loser loses the replies to the next transactions, as many as it is set to, or answers with
-// another error instead.
+// another error instead; or those to other requests.
 type loser struct {
 	left atomic.Int32
 	says error
+	to   string // "/Txn" if it is empty
 }
 
 func (l *loser) option() grpc.DialOption {
@@ -32,7 +33,7 @@ func (l *loser) option() grpc.DialOption {
 			invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 		) error {
 			err := invoke(ctx, method, req, reply, cc, opts...)
-			if err == nil && strings.HasSuffix(method, "/Txn") && l.left.Add(-1) >= 0 {
+			if err == nil && strings.HasSuffix(method, cmp.Or(l.to, "/Txn")) && l.left.Add(-1) >= 0 {
 				return cmp.Or(l.says, status.Error(codes.Unavailable, "the reply was lost"))
 			}
 			return err
@@ -105,6 +106,17 @@ func TestARequestWithoutSpaceMayHaveBeenCarriedOut(t *testing.T) {
 	lose.left.Store(1)
 	if ok, err := r.Seal(t.Context(), held); ok || !errors.Is(err, lease.ErrUnknown) {
 		t.Errorf("seal: %t, %v", ok, err)
+	}
+}
+
+// Without space there is no etcd lease either, and then nothing was sent.
+func TestARequestWithoutALeaseForItWasNotCarriedOut(t *testing.T) {
+	lose := loser{says: rpctypes.ErrGRPCNoSpace, to: "/LeaseGrant"}
+	r := newRig(t, lose.option())
+	lose.left.Store(1 << 30)
+	_, a, err := r.try("k", 0)
+	if a.Granted || a.Unknown || !errors.Is(err, rpctypes.ErrNoSpace) || errors.Is(err, lease.ErrUnknown) {
+		t.Errorf("acquire: %+v, %v", a, err)
 	}
 }
 

@@ -123,7 +123,7 @@ func (c *Cluster) send(
 			last.is = passing
 		}
 		// etcd also carries a request out and then answers ErrNoSpace to it.
-		uncertain = uncertain || last.is == unknownOutcome || errors.Is(last.err, rpctypes.ErrNoSpace)
+		uncertain = uncertain || last.is == unknownOutcome || last.sent && errors.Is(last.err, rpctypes.ErrNoSpace)
 		if last.is == refused {
 			return struct{}{}, backoff.Permanent(last.err)
 		}
@@ -137,8 +137,9 @@ func (c *Cluster) send(
 
 // tried is how a try has ended.
 type tried struct {
-	err error
-	is  class // of err
+	err  error
+	is   class // of err
+	sent bool  // and not only a request for an etcd lease
 }
 
 // once tries with a part of the time.
@@ -147,7 +148,7 @@ func (c *Cluster) once(ctx context.Context, n int, try func(ctx context.Context)
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, left{}, &sent), share(c.timeout, n))
 	defer cancel()
 	err := try(ctx)
-	return tried{err, judge(err, sent)}
+	return tried{err, judge(err, sent), sent}
 }
 
 // explain is the error after the last try.
