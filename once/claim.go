@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
+	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/internal/sqlstore"
 	"github.com/rowlockdb/rowlock/lease"
 )
 
 const (
-	looks = 4               // at a row that keeps changing
+	looks = 4 // at a row that keeps changing, with pauses at one that another has locked
+	pause = 25 * time.Millisecond
 	slack = 5 * time.Second // for a claim's answer, beyond its wait for others
 )
 
@@ -23,7 +25,8 @@ func (o *Once) claim(
 ) (row sqlstore.OnceRow, err error) {
 	within, cancel := context.WithTimeout(ctx, wait+slack)
 	defer func() { cancel(); err = conn.Told(ctx, err) }()
-	for range looks {
+	until := time.Now().Add(wait)
+	for left := looks; left > 0; left-- {
 		row, err = o.d.ClaimOnce(within, tx, c, wait)
 		if err != nil || row.State != sqlstore.OnceExpired && row.State != sqlstore.OnceAbsent {
 			return row, err
@@ -37,6 +40,9 @@ func (o *Once) claim(
 			return sqlstore.OnceRow{State: sqlstore.OnceInFlight}, err // with another taker
 		case taken || err != nil:
 			return sqlstore.OnceRow{State: sqlstore.OnceMine}, err
+		}
+		if retry.Sleep(within, pause) && time.Now().Before(until) {
+			left++ // for one that has only locked the row, as a sweep does, a claim does not wait
 		}
 	}
 	return row, sqlstore.ErrRowShape

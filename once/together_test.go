@@ -225,6 +225,46 @@ func TestOneThatHasTakenAnExpiredKeyIsWaitedForNoLonger(t *testing.T) {
 	})
 }
 
+// A transaction that has an expired row locked, and does not change it, is waited for as well, as a
+// sweep is whose rows another one keeps.
+func TestAnExpiredRowThatIsLockedIsWaitedFor(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		if r.Name != "postgres" {
+			t.Skip("the statement itself waits")
+		}
+		do(t, r.once(t), once.Request{Key: "key"}, r.effect("old", "old"))
+		r.expire(t)
+		db, _, log := r.faulty(t)
+		o := r.open(t, db, eager())
+		keeps, err := r.DB.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer keeps.Rollback()
+		if _, err := keeps.ExecContext(t.Context(), r.SQL(`SELECT 1 FROM {rowlock_once} FOR UPDATE`)); err != nil {
+			t.Fatal(err)
+		}
+		log.Reset()
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback()
+		ended := servertest.Aside(func() error {
+			_, err := o.In(t.Context(), tx, once.Request{Key: "key"}, r.effect("new", "new"))
+			return err
+		})
+		takes := func(op faultdb.Op) bool { return op.Executes() && strings.Contains(op.Query, "once-take") }
+		servertest.Eventually(t, "the row is looked at again and again", func() bool { return log.Count(takes) > 6 })
+		if err := keeps.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if err := servertest.Await(t, patience, ended, "the call"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A wait that ends with its context says so: in this process, and in the database, where on SQLite
 // it is BEGIN that waits.
 func TestAWaitEndsWithItsContext(t *testing.T) {

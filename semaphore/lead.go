@@ -152,8 +152,7 @@ func (s *Semaphore) serve(ctx context.Context, w *waiter) (done, more bool, err 
 	}
 	panicked = false
 	done, more = s.line.asked(w, some)
-	more = more && err == nil || failed || len(s.freed) > 0 // the answer may be older than a release
-	return done || failed && ctx.Err() != nil, more, err
+	return done || failed && ctx.Err() != nil, more && err == nil || failed, err
 }
 
 // askFor gives waiters permits that it asks for together.

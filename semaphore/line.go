@@ -22,6 +22,7 @@ type line struct {
 	leader  *waiter
 	asking  bool // the leader asks for several slots of which too few may be free
 	free    int  // how many slots are believed to be free; more or fewer may be
+	freed   int  // how many were released since the last ask
 	turn    *rowlock.Lock
 	since   time.Time // of the first grant in the turn, or zero
 	nudged  bool      // the leader was told that the turn is half over
@@ -230,6 +231,7 @@ func (l *line) released(slots int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.free += slots
+	l.freed += slots
 }
 
 // granted notes that n slots were granted. If there were fewer by what was known, all may be free.
@@ -242,11 +244,11 @@ func (l *line) granted(n int) {
 	l.begin()
 }
 
-// refused notes how many slots were seen free.
+// refused notes how many slots were seen free. What was released since ask may not be among them.
 func (l *line) refused(free int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.free = free
+	l.free = free + l.freed
 }
 
 // ask returns the first waiter, and those behind it for which enough slots are free, as far as is
@@ -258,7 +260,7 @@ func (l *line) ask(leader *waiter, most int) (some []*waiter) {
 	if l.leader != leader {
 		return nil
 	}
-	l.free = min(l.free, most)
+	l.free, l.freed = min(l.free, most), 0
 	n := 0
 	for _, w := range l.waiters {
 		if w.claimed {

@@ -41,6 +41,9 @@
 // after the last Update, at which about half of LeaseDuration was left: if the two are longer than
 // that, after another has begun.
 //
+// A client with a RenewEvery of its own needs one below half of what its TTL leaves beside Margin:
+// otherwise an Update before each renewal is refused as late.
+//
 // client-go does not wait for OnStartedLeading to return. With ReleaseOnCancel the next leader may
 // begin while the last one still ends: what that one writes is refused where it fences, and nowhere
 // else. package election waits, and costs a program without client-go less.

@@ -85,6 +85,16 @@ func TestAFormThatWasParsedBeforeTellsRequestsApart(t *testing.T) {
 	})
 }
 
+// A length that a handler has declared is not that of the body it has written.
+func TestALengthWithoutItsBodyIsNotKept(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, e *testdb.Env) {
+		s := newSite(t, e, nil)
+		s.answer = func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "10") }
+		s.want(s.form("/", formType, apple), http.StatusOK, false)
+		s.want(s.form("/", formType, apple), http.StatusOK, true)
+	})
+}
+
 // The answer to HEAD has the length of the body that it leaves out.
 func TestHeadKeepsTheLengthOfTheBody(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, e *testdb.Env) {

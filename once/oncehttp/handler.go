@@ -156,6 +156,9 @@ func (d *deed) do(ctx context.Context, tx *sql.Tx) ([]byte, error) {
 		return nil, oneline.Join(errTooLarge, in.failure())
 	}
 	d.answer = rec.finish()
+	if d.r.Method != http.MethodHead { // else it is that of what is left out
+		d.answer.Header.Del("Content-Length")
+	}
 	if err := in.failure(); err != nil {
 		return nil, err
 	}

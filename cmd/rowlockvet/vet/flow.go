@@ -14,24 +14,28 @@ import (
 type flow struct {
 	info  *types.Info
 	graph *cfg.CFG
-	says  map[types.Object]ast.Expr // which call or comparison a variable has the truth of
-	cases map[ast.Node]ast.Expr     // which comparison a case of a switch makes
+	says  map[types.Object]*ast.CallExpr // which call a variable has the truth of
+	cases map[ast.Node]ast.Expr          // which comparison a case of a switch makes
 }
 
 // newFlow builds the graph without the facts of package ctrlflow: go vet would have to analyze
 // every dependency for them. The calls that end a program or a test are few.
 func newFlow(b *body) *flow {
 	mayReturn := func(call *ast.CallExpr) bool { return !ends(b.info, call) }
-	f := &flow{b.info, cfg.New(b.block, mayReturn), make(map[types.Object]ast.Expr), make(map[ast.Node]ast.Expr)}
+	f := &flow{b.info, cfg.New(b.block, mayReturn), make(map[types.Object]*ast.CallExpr), make(map[ast.Node]ast.Expr)}
 	ast.Inspect(b.block, func(n ast.Node) bool {
 		if to, values := assigned(n); len(values) == 1 {
-			_, called := values[0].(*ast.CallExpr)
-			b, compared := values[0].(*ast.BinaryExpr)
-			if id, named := to[len(to)-1].(*ast.Ident); named && (called || compared && compares[b.Op]) {
-				f.says[f.info.ObjectOf(id)] = values[0] // `held, ok := errors.AsType[E](err)`
+			call, _ := values[0].(*ast.CallExpr)
+			if id, named := to[len(to)-1].(*ast.Ident); named && call != nil {
+				f.says[f.info.ObjectOf(id)] = call // `held, ok := errors.AsType[E](err)`
 			}
 		}
-		if s, ok := n.(*ast.SwitchStmt); ok && s.Tag != nil {
+		s, _ := n.(*ast.SwitchStmt)
+		if s == nil {
+			return true
+		}
+		// `switch true` has conditions for cases.
+		if _, named := s.Tag.(*ast.Ident); named && f.info.Types[s.Tag].Value == nil {
 			for _, clause := range s.Body.List {
 				for _, e := range clause.(*ast.CaseClause).List {
 					f.cases[e] = &ast.BinaryExpr{X: s.Tag, Op: token.EQL, Y: e}
@@ -157,8 +161,8 @@ func (f *flow) excludes(cond ast.Node, outcome, stale bool, s search) bool {
 				equal && !stale && f.isSentinel(e, s.err)
 		}
 	case *ast.Ident:
-		said := f.says[f.info.Uses[e]]
-		return said != nil && f.excludes(said, outcome, stale, s)
+		call := f.says[f.info.Uses[e]]
+		return call != nil && f.excludes(call, outcome, stale, s)
 	case *ast.CallExpr: // errors.Is and errors.As of nil are false, and so is the caller's own isHeld
 		return outcome && !stale && slices.ContainsFunc(e.Args, func(arg ast.Expr) bool { return uses(f.info, arg, s.err) })
 	}

@@ -60,19 +60,13 @@ func bySwitchOfTheError(ctx context.Context, locks *rowlock.Client) error {
 	return work(ctx)
 }
 
-func byATruth(ctx context.Context, locks *rowlock.Client) error {
+func bySwitchOfTrue(ctx context.Context, locks *rowlock.Client) error {
 	l, err := locks.TryLock(ctx, "k")
-	ok := err == nil
-	if !ok {
+	switch true {
+	case err != nil:
 		return err
 	}
-	defer l.Unlock(ctx)
-	second, err := locks.TryLock(ctx, "k2")
-	failed := err != nil
-	if failed {
-		return err
-	}
-	return second.Unlock(ctx)
+	return l.Unlock(ctx)
 }
 
 func bySwitch(ctx context.Context, locks *rowlock.Client) error {
