@@ -56,9 +56,7 @@ func TestDrainingIsBounded(t *testing.T) {
 			t.Errorf("the next leader began %s after the end", took)
 		}
 		time.Sleep(time.Hour)
-		if errs := a.told(); len(errs) != 1 || !errors.Is(errs[0], election.ErrDrain) {
-			t.Errorf("OnError was told %v", errs)
-		}
+		a.wantTold(election.ErrDrain)
 		second.leads(t, s)
 		if len(a.done) > 0 {
 			t.Fatal("Run has left its lead behind")
@@ -155,9 +153,7 @@ func TestALeaderThatIsStuckIsReplaced(t *testing.T) {
 		second := b.next(clienttest.TTL + soon)
 		first.returns(nil)
 		time.Sleep(soon)
-		if errs := a.told(); len(errs) != 1 || !errors.Is(errs[0], rowlock.ErrIdle) {
-			t.Errorf("OnError was told %v", errs)
-		}
+		a.wantTold(rowlock.ErrIdle)
 		a.retire(nil)
 		b.retire(second)
 	})

@@ -2,6 +2,7 @@ package election_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -75,6 +76,14 @@ func (a *candidate) told() []error {
 	errs := a.errs
 	a.errs = nil
 	return errs
+}
+
+// wantTold wants OnError to have been told once since the last call, of want.
+func (a *candidate) wantTold(want error) {
+	a.t.Helper()
+	if errs := a.told(); len(errs) != 1 || !errors.Is(errs[0], want) {
+		a.t.Errorf("OnError was told %v, want one that is %v", errs, want)
+	}
 }
 
 // next returns the candidate's next term, which must begin within limit.

@@ -75,9 +75,7 @@ func TestALeadThatReturnsResigns(t *testing.T) {
 		a.waits(clienttest.TTL)
 		second.returns(errOwn)
 		third := a.next(soon)
-		if errs := b.told(); len(errs) != 1 || !errors.Is(errs[0], errOwn) {
-			t.Errorf("OnError was told %v", errs)
-		}
+		b.wantTold(errOwn)
 		if errs := a.told(); len(errs) != 0 {
 			t.Errorf("OnError was told %v", errs)
 		}

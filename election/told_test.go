@@ -2,7 +2,6 @@ package election_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,27 +35,7 @@ func TestALossWhileALeadDrainsForTooLongIsTold(t *testing.T) {
 		a.stop(errShutdown)
 		time.Sleep(11 * clienttest.TTL)
 		first.returns(nil)
-		err := a.ended(0)
-		if !errors.Is(err, rowlock.ErrLost) || !errors.Is(err, election.ErrDrain) {
-			t.Errorf("Run returns %v", err)
-		}
-	})
-}
-
-func TestALeadThatDrainsForTooLongIsToldOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := clienttest.NewScript()
-		a := stand(t, clienttest.Client(t, s, nil), election.Prefer(false), election.Drain(time.Second))
-		first := a.next(0)
-		b := stand(t, clienttest.Client(t, s, nil), election.Prefer(true))
-		second := b.next(time.Minute)
-		first.returns(nil)
-		synctest.Wait()
-		if told := a.told(); len(told) != 1 || !errors.Is(told[0], election.ErrDrain) {
-			t.Errorf("told: %v", told)
-		}
-		b.retire(second)
-		a.stop(nil)
+		clienttest.WantIs(t, "Run", a.ended(0), rowlock.ErrLost, election.ErrDrain)
 	})
 }
 
