@@ -2,7 +2,6 @@ package paxosbridge
 
 import (
 	"context"
-	"time"
 
 	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/cleanup"
@@ -11,7 +10,7 @@ import (
 
 // serverBound is how long a store that is no lease.Settler may work on a request that its caller
 // has abandoned. A client goes on releasing what such a request may have left for as long.
-const serverBound = 7 * time.Second
+const serverBound = adapter.Outlives
 
 // orphans release what movers may have been granted after they gave up. Without them the key would
 // wait for the end of the mover's lease, which a cluster may also extend: etcd renews every lease

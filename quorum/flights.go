@@ -3,8 +3,8 @@ package quorum
 import (
 	"context"
 	"sync"
-	"time"
 
+	"github.com/rowlockdb/rowlock/internal/adapter"
 	"github.com/rowlockdb/rowlock/internal/retry"
 	"github.com/rowlockdb/rowlock/lease"
 )
@@ -55,8 +55,8 @@ func (f *flights) idle(ctx context.Context) {
 }
 
 // window is how long a request may still be carried out at a member that cannot say when it has
-// ended. It is that of the orphan cleaner, because a member may be a bridge to etcd.
-const window = 7 * time.Second
+// ended. A member may be a bridge to etcd.
+const window = adapter.Outlives
 
 // Settle returns when no earlier request can be granted any more at a member, or when ctx ends. For
 // a member that is no lease.Settler it waits 7 s.

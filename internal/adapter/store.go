@@ -13,6 +13,10 @@ import (
 // Timeout bounds a call to the store that no caller's context bounds.
 const Timeout = 2 * time.Second
 
+// Outlives is how long after its caller has left a request may still be carried out. An etcd server
+// takes 7 s. A pinned connection's own timeouts bound it to 6 s there.
+const Outlives = 7 * time.Second
+
 // Store is a lease.Store with its abilities. An ability that the store lacks is nil; the methods
 // say what that means for a caller.
 type Store struct {

@@ -16,9 +16,8 @@ import (
 )
 
 const (
-	// window is how long after the client stopped waiting for a request the server may still carry
-	// it out. An etcd server takes 7 s. A pinned connection's own timeouts bound it to 6 s there.
-	window = 7 * time.Second
+	// window is how long an owner is released again and again.
+	window = adapter.Outlives
 	// pause is between two rounds.
 	pause = 250 * time.Millisecond
 )
