@@ -43,7 +43,7 @@ GROUP BY t.PROCESSLIST_ID, t.PROCESSLIST_USER, t.PROCESSLIST_HOST, t.PROCESSLIST
 -- name: evict-mariadb
 -- as evict-mysql. A lock for which its transaction still waits is the one it has requested. What has
 -- only read has the number 0: it is told if as many block as have locked rows at all. The tables may
--- be old, so the age is that of when the wait began. Times are cut to seconds: it is at least that.
+-- be old: a wait lasts 1 s, and the age is as it began. Times are cut to seconds, the system's.
 SELECT DISTINCT t.trx_mysql_thread_id, COALESCE(p.USER, ''), COALESCE(p.HOST, ''),
   GREATEST(TIMESTAMPDIFF(MICROSECOND, t.trx_started, w.trx_wait_started) - 1000000, 0),
   COALESCE(p.USER = SUBSTRING_INDEX(USER(), '@', 1), 0), 0, ''
@@ -52,7 +52,7 @@ STRAIGHT_JOIN information_schema.INNODB_LOCK_WAITS AS d ON d.requesting_trx_id =
   AND d.requested_lock_id = w.trx_requested_lock_id
 STRAIGHT_JOIN information_schema.INNODB_TRX AS t ON t.trx_id = d.blocking_trx_id
 LEFT JOIN information_schema.PROCESSLIST AS p ON p.ID = t.trx_mysql_thread_id
-WHERE w.trx_mysql_thread_id = ?
+WHERE w.trx_mysql_thread_id = ? AND w.trx_wait_started >= CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM') - INTERVAL 2 SECOND
   AND (t.trx_requested_lock_id IS NULL OR t.trx_requested_lock_id <> d.blocking_lock_id)
   AND (t.trx_id <> 0 OR t.trx_rows_locked > 0 AND (SELECT COUNT(*) FROM information_schema.INNODB_TRX
     WHERE trx_id = 0 AND trx_rows_locked > 0) = (SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS AS b

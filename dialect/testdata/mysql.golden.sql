@@ -216,7 +216,7 @@ STRAIGHT_JOIN information_schema.INNODB_LOCK_WAITS AS d ON d.requesting_trx_id =
   AND d.requested_lock_id = w.trx_requested_lock_id
 STRAIGHT_JOIN information_schema.INNODB_TRX AS t ON t.trx_id = d.blocking_trx_id
 LEFT JOIN information_schema.PROCESSLIST AS p ON p.ID = t.trx_mysql_thread_id
-WHERE w.trx_mysql_thread_id = ?
+WHERE w.trx_mysql_thread_id = ? AND w.trx_wait_started >= CONVERT_TZ(UTC_TIMESTAMP(), '+00:00', 'SYSTEM') - INTERVAL 2 SECOND
   AND (t.trx_requested_lock_id IS NULL OR t.trx_requested_lock_id <> d.blocking_lock_id)
   AND (t.trx_id <> 0 OR t.trx_rows_locked > 0 AND (SELECT COUNT(*) FROM information_schema.INNODB_TRX
     WHERE trx_id = 0 AND trx_rows_locked > 0) = (SELECT COUNT(*) FROM information_schema.INNODB_LOCK_WAITS AS b

@@ -28,11 +28,17 @@ func (s *Store) ForceRelease(ctx context.Context, r lease.ForceRequest) (lease.F
 		return lease.Forced{}, err
 	}
 	began := time.Now()
-	got, found, err := s.force(ctx, r, bad)
-	if errors.Is(err, lease.ErrBusy) && !errors.Is(err, lease.ErrUnknown) {
+	var got lease.Forced
+	var found bool
+	for try := 0; ; try++ {
+		got, found, err = s.force(ctx, r, bad)
+		if !errors.Is(err, lease.ErrBusy) || errors.Is(err, lease.ErrUnknown) {
+			break
+		}
 		var ended bool
-		if ended, err = s.fencing(ctx, r, time.Since(began), err); ended {
-			got, found, err = s.force(ctx, r, bad)
+		ended, err = s.fencing(ctx, r, time.Since(began), err)
+		if try == 2 || !ended && (try > 0 || !r.Evict) { // what the server shows can be too old once
+			break
 		}
 	}
 	switch {
