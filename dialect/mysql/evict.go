@@ -25,10 +25,6 @@ func (d *database) EndBlockers(
 	section := "evict-mysql"
 	if s.Flavor == mariaDB {
 		section = "evict-mariadb"
-		if !turn(ctx, s.Conn()) {
-			return nil, nil
-		}
-		defer s.Conn().ExecContext(ctx, `DO RELEASE_LOCK('rowlock evict')`)
 	}
 	found, err := sqlstore.Blockers(ctx, s, row.Section(d, section), []any{waiter, []byte(row.Key)})
 	if err != nil {
@@ -52,15 +48,6 @@ func (d *database) EndBlockers(
 		found[i].Ended = true
 	}
 	return found, nil
-}
-
-// turn reports whether this session looks next, and no other before the lock is released. MariaDB's
-// tables of transactions stay as they are until nothing has read them for 0.1 s: with a few clients
-// that look for different keys, each would see what was so long ago.
-func turn(ctx context.Context, conn *sql.Conn) bool {
-	mine := sql.NullBool{Bool: true} // also where the server has no such locks
-	_ = conn.QueryRowContext(ctx, `SELECT GET_LOCK('rowlock evict', 0) AND SLEEP(0.11) = 0`).Scan(&mine)
-	return mine.Bool
 }
 
 // errHidden is why nothing that blocks is found: an empty answer does not say that nothing does.

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -17,7 +18,9 @@ const (
 	// evictTimeout bounds an eviction. One pinned connection waits for the row, for a second, and
 	// another looks which session blocks it.
 	evictTimeout = 3 * time.Second
-	// lookPause is between two looks: MariaDB refreshes its view every 0.1 s.
+	// lookPause is the least pause between two looks: MariaDB refreshes what it shows when none has
+	// looked for 0.1 s. Clients that all paused for as long would hide from each other, for ever, the
+	// sessions that they look for; so a pause is drawn, of up to three times as much.
 	lookPause  = 150 * time.Millisecond
 	neverAsOld = 100 * 365 * 24 * time.Hour // as no transaction is
 )
@@ -107,7 +110,7 @@ func (s *Store) endBlockers(
 		select {
 		case <-over: // the wait ends with the last session, or after a second
 			return out, nil
-		case <-time.After(lookPause):
+		case <-time.After(lookPause + rand.N(2*lookPause)):
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rowlockdb/rowlock/internal/conn"
@@ -20,6 +21,19 @@ func (s *Store) ForceRelease(ctx context.Context, r lease.ForceRequest) (lease.F
 	if err := r.Check(); err != nil {
 		return lease.Forced{}, err
 	}
+	began := time.Now()
+	got, err := s.tryForce(ctx, r)
+	if errors.Is(err, lease.ErrBusy) && !errors.Is(err, lease.ErrUnknown) {
+		var ended bool
+		if ended, err = s.fencing(ctx, r, time.Since(began), err); ended {
+			got, err = s.tryForce(ctx, r)
+		}
+	}
+	return got, err
+}
+
+// tryForce reads the row before each try: another client may have mended it, and hold it by now.
+func (s *Store) tryForce(ctx context.Context, r lease.ForceRequest) (lease.Forced, error) {
 	bad, err := s.unreadable(ctx, r)
 	if err == nil && (bad == nil || bad.Placement != 0) {
 		err = s.isHere(ctx, r.Key)
@@ -27,20 +41,7 @@ func (s *Store) ForceRelease(ctx context.Context, r lease.ForceRequest) (lease.F
 	if err != nil {
 		return lease.Forced{}, err
 	}
-	began := time.Now()
-	var got lease.Forced
-	var found bool
-	for try := 0; ; try++ {
-		got, found, err = s.force(ctx, r, bad)
-		if !errors.Is(err, lease.ErrBusy) || errors.Is(err, lease.ErrUnknown) {
-			break
-		}
-		var ended bool
-		ended, err = s.fencing(ctx, r, time.Since(began), err)
-		if try == 2 || !ended && (try > 0 || !r.Evict) { // what the server shows can be too old once
-			break
-		}
-	}
+	got, found, err := s.force(ctx, r, bad)
 	switch {
 	case err != nil:
 		return lease.Forced{}, err
@@ -99,18 +100,26 @@ func (s *Store) fencing(
 	if s.d.Evictor != nil && !s.single {
 		ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 		defer cancel()
-		found, err := s.blockers(ctx, sqlstore.Expired{Key: r.Key, Why: sqlstore.Whatever}, least)
+		row := sqlstore.Expired{Key: r.Key, Why: sqlstore.Whatever}
+		found, err := s.blockers(ctx, row, least)
+		if ended = anyEnded(found); r.Evict && err == nil && !ended {
+			found, err = s.blockers(ctx, row, least) // MariaDB may have shown what was
+			ended = anyEnded(found)
+		}
 		if err != nil {
 			by = "; which session that is could not be found: " + err.Error()
 		}
 		for _, b := range found {
-			ended = ended || b.Ended
 			by += "; " + b.String()
 		}
 	}
 	return ended, fmt.Errorf("%w: the holder of %q is inside a fenced transaction, which comes first: try "+
 		"again when it has ended, or end its session (Force.Evict, rowlock release --evict)%s (%w)",
 		lease.ErrBusy, r.Key, by, locked)
+}
+
+func anyEnded(found []sqlstore.Blocker) bool {
+	return slices.ContainsFunc(found, func(b sqlstore.Blocker) bool { return b.Ended })
 }
 
 // isHere returns an error for a key whose row another kind of store locks. Such a row is not waited
