@@ -29,7 +29,7 @@ type Config struct {
 	// Connections is how many connections to keep; 0 means 4, or 1 on SQLite, or fewer of a small
 	// pool.
 	Connections int
-	// NoHints has Await poll, and no process announce that a latch is open. Only PostgreSQL has
+	// NoHints has Await poll, and no process announce that a latch is open. Only SQLite has no
 	// notifications. They need a connection to listen on while the process waits.
 	NoHints bool
 	// Sweep is the time between two removals of what is older than Keep, plus or minus a tenth; 0

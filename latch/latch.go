@@ -59,8 +59,8 @@ func (l *Latch) CountDown(ctx context.Context, party string) error {
 // if there is no such latch any more, a [*StaleError] if it was reset before Await saw it open, and
 // an error that wraps ctx.Err() and names the number of parties that lack if ctx ends before.
 //
-// Any number of waiters of a process cost one poll. On PostgreSQL a process that has counted the
-// last party down announces it; elsewhere, and after a CountDownTx, Await polls, at least each
+// Any number of waiters of a process cost one poll. Except on SQLite a process that has counted the
+// last party down announces it; there, and after a CountDownTx, Await polls, at least each
 // Config.Poll. An interruption of the database lengthens the wait and does not end it.
 func (l *Latch) Await(ctx context.Context) error {
 	if err := l.s.check(ctx, l.name); err != nil {

@@ -86,8 +86,8 @@ func (l *Latch) foreign(err error) error {
 		"the pool that was given to latch.New (%w)", lease.ErrForeignTx, l.name, err)
 }
 
-// Wake has the waiters of this process look at the latch at once, and on PostgreSQL those of other
-// processes, if it is open. Nothing depends on it. Call it after the commit of a CountDownTx.
+// Wake has the waiters of this process look at the latch at once, and except on SQLite those of
+// other processes, if it is open. Nothing depends on it. Call it after the commit of a CountDownTx.
 func (l *Latch) Wake() {
 	if l.s.stopped.Err() == nil {
 		l.s.counted(l)

@@ -9,7 +9,7 @@
 //
 // All names are in docs/metrics.md. Histograms in seconds: rowlock.lock.wait.duration,
 // rowlock.lock.hold.duration, rowlock.lock.handover.duration and rowlock.renewal.duration. A
-// histogram's exemplar leads to the span of that wait or hold. Everything that rowlock.Stats counts
+// histogram's exemplar leads to the span of that wait or hold. Nearly all that rowlock.Stats counts
 // is read when metrics are collected, and costs a lock nothing.
 //
 // A key is no attribute of anything, because keys are many. Config.KeyClass names classes of keys,

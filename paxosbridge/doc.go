@@ -1,6 +1,6 @@
 // Package paxosbridge moves hot keys from the table to a consensus cluster while everything runs,
-// and back when they have cooled. The application's code does not change: a [Bridge] is a
-// lease.Store for rowlock.New.
+// and back when they have cooled. Code without DoTx does not change: a [Bridge] is a lease.Store
+// for rowlock.New.
 //
 //	table, err := rowlock.OpenTable(db, postgres.New(), nil)
 //	cluster, err := etcd.New(ctx, client)

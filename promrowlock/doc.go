@@ -7,7 +7,7 @@
 //	err = collector.Observe(locks)
 //	err = prometheus.Register(collector)
 //
-// All names are in docs/metrics.md. Everything that rowlock.Stats counts is read at a scrape, and
+// All names are in docs/metrics.md. Nearly all that rowlock.Stats counts is read at a scrape, and
 // costs a lock nothing. A scrape asks the database nothing. A key is no label of anything, because
 // keys are many: Config.KeyClass names classes of keys, of which the first hundred become the label
 // rowlock_key_class of the histograms.

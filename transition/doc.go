@@ -23,7 +23,7 @@
 // not through PgBouncer in transaction mode, and on the server that old processes ask.
 // pg_advisory_xact_lock is the same lock as pg_advisory_lock: leave that call out of your transaction
 // from Both on, or it waits for this session, and fence instead. Redislock refreshes its key;
-// its TTL must be above a second. Client is for ShedLock's table, with a client on package shedlock:
+// its TTL must be 1 s at least. Client is for ShedLock's table, with a client on package shedlock:
 // keep to Both until the last Java process is gone.
 //
 // # What is refused

@@ -15,7 +15,7 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// ErrOrder is returned by New and by calls for a lock if processes of two stages that do not follow
+// ErrOrder is returned by Start and by calls for a lock if processes of two stages that do not follow
 // each other are alive, or may be. Its text has the order to follow.
 var ErrOrder = errors.New("rowlock: transition: wrong order")
 

@@ -21,10 +21,9 @@
 //
 // The first process to come to a tick runs it, and the others skip it: two statements on a server.
 // MinHold keeps the key locked after a short job, for processes whose clocks differ: make it longer
-// than that, and shorter than the time between two ticks. It costs a statement more, and two on
-// MySQL and MariaDB, because the next tick then meets a lease that has run out. After kill -9 of the
-// process that runs a job, another process runs it at the first tick after Config.TTL. The killed
-// tick is not repeated.
+// than that, and shorter than the time between two ticks. It costs no statement more. After kill -9
+// of the process that runs a job, another process runs it at the first tick after Config.TTL. The
+// killed tick is not repeated.
 //
 // A process that was stopped in a job, and wakes after its lease has passed on, is refused by its
 // fences. The error of a job says if its lock ended before it.

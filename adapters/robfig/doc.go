@@ -16,8 +16,9 @@
 //
 // The first process to come to a tick runs it, and the others skip it. That is decided by the key's
 // row: a tick costs its process two statements, and the others one, or two on MySQL and MariaDB.
-// After a run the key stays locked until shortly before the next tick, by the database's clock, so
-// that a process whose clock is late does not run the tick again. A run that fails counts as one.
+// After a run the key stays locked for 3/4 of the time to the next tick, at most 24 h, by the
+// database's clock, so that a process whose clock is late does not run the tick again. A run that
+// fails counts as one.
 //
 // When the ticks are is cron's business: time zones, and days with 23 or 25 hours. With
 // cron.WithLocation set Config.Location to the same. A tick is skipped while any process still runs

@@ -24,7 +24,8 @@ type Config struct {
 	Tenant func(*http.Request) string
 	// Lock takes the lock that a request needs, or returns nil if it needs none. It is fenced in the
 	// request's transaction, and unlocked when that has ended: a handler that unlocks by itself does
-	// so before the commit. An error is answered with 503, or with 409 if it is lease.ErrHeld.
+	// so before the commit. An error is answered with 409 if it is lease.ErrHeld, or else with 503,
+	// 400 or 500, by its kind.
 	//
 	//	Lock: func(ctx context.Context, r *http.Request) (oncehttp.Lock, error) {
 	//		l, err := locks.Lock(ctx, "account/"+r.PathValue("account"))
