@@ -22,8 +22,8 @@ const (
 type DB = dialect.DB
 
 // Store keeps leases as rows and changes them by compare-and-swap: the version is the token,
-// together with owner and expiry. It has no lease.Queue, and no shared keys, limits,
-// forced releases or trace. Close it after its clients.
+// together with owner and expiry. It has no lease.Queue, and no shared keys, limits, forced
+// releases or trace. Close it after its clients.
 type Store struct {
 	leases
 	waits

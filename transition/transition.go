@@ -15,8 +15,8 @@ import (
 	"github.com/rowlockdb/rowlock/lease"
 )
 
-// ErrOrder is returned by Start and by calls for a lock if processes of two stages that do not follow
-// each other are alive, or may be. Its text has the order to follow.
+// ErrOrder is returned by Start and by calls for a lock if processes of two stages that do not
+// follow each other are alive, or may be. Its text has the order to follow.
 var ErrOrder = errors.New("rowlock: transition: wrong order")
 
 // Stage is which locks a process takes.
