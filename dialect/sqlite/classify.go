@@ -20,6 +20,7 @@ var verdicts = map[int]sqlstore.Verdict{
 	sqlite3.SQLITE_LOCKED:     {Class: sqlstore.Conflict},
 	sqlite3.SQLITE_INTERRUPT:  {Class: sqlstore.Conflict}, // rolled back before it returns
 	sqlite3.SQLITE_FULL:       {Class: sqlstore.Conflict},
+	sqlite3.SQLITE_PROTOCOL:   {Class: sqlstore.Conflict}, // no snapshot of the WAL was to be had
 	sqlite3.SQLITE_READONLY:   {Class: sqlstore.Refused, As: lease.ErrReadOnly},
 	sqlite3.SQLITE_PERM:       {Class: sqlstore.Refused, As: lease.ErrPrivilege},
 	sqlite3.SQLITE_CANTOPEN:   {Class: sqlstore.Refused, As: errCannotOpen},

@@ -219,7 +219,7 @@ func wantVerdict(t testing.TB, d *sqlstore.Dialect, err error, class sqlstore.Cl
 var definite = []int{
 	sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY,
 	sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CORRUPT,
-	sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG,
+	sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_PROTOCOL,
 }
 
 func TestAnErrorThatIsNotKnownLeavesTheOutcomeUnknown(t *testing.T) {
@@ -258,7 +258,7 @@ func FuzzClassify(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, code int, text string) {
 		d := sqlstore.Of(sqlite.New())
-		v, known := d.Classify(withCode(code)), slices.Contains([]int{3, 5, 6, 8, 9, 11, 13, 14, 18, 19, 20, 26}, code&0xff)
+		v, known := d.Classify(withCode(code)), slices.Contains([]int{3, 5, 6, 8, 9, 11, 13, 14, 15, 18, 19, 20, 26}, code&0xff)
 		if known == (v.Class == sqlstore.Unknown) {
 			t.Errorf("code %d is %+v", code, v)
 		}
