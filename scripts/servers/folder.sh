@@ -6,6 +6,7 @@
 keep_in_memory() {
 	mounts=${ROWLOCK_OWN_MOUNTS:-}
 	unset ROWLOCK_OWN_MOUNTS
+	[[ -n $mounts || ! -d /dev/shm ]] || remove_forgotten /dev/shm # it is room
 	[[ -n $mounts ]] || has_room || return 0
 	memory=/dev/shm
 	[[ -z $mounts ]] && unshare --mount true 2>/dev/null || return 0
@@ -21,20 +22,36 @@ has_room() {
 	((space >= 8192 && available >= 12288))
 }
 
-# remove_forgotten_memory removes what runs have left there that were killed: nobody has it locked.
-remove_forgotten_memory() {
-	find "$memory" -mindepth 1 -maxdepth 1 -name 'rowlock-servers-*' -mmin +1 \
+# remove_forgotten FOLDER removes what runs have left there that were killed: nobody has it locked.
+remove_forgotten() {
+	find "$1" -mindepth 1 -maxdepth 1 -name 'rowlock-servers-*' -mmin +10 \
 		-exec flock --nonblock {} rm -rf --one-file-system -- {} \; 2>/dev/null || true
+}
+
+# lock_folder has nobody else take a folder for forgotten, as long as any process lives that is
+# begun from here.
+lock_folder() {
+	local lock
+	exec {lock}<"$1"
+	flock "$lock"
+}
+
+# wants_space says before it begins what a server says of a full disk late, and in words of its own.
+wants_space() {
+	local space
+	space=$(df --output=avail --block-size=1M "$1" | tail -n 1)
+	((space >= 1024)) || die "$1 has $((space)) MB left, and servers may write 1024: remove something there (go clean -cache removes what Go has compiled)"
 }
 
 # make_folder sets folder and port. Ports are free for nobody but the one who makes the folder named
 # after the first of them, and mkdir lets only one do that: several runs at once cannot choose the
 # same. The range lies below the one the kernel takes the ports of outgoing connections from.
 make_folder() {
-	local first parent lock
-	[[ -z $memory ]] || remove_forgotten_memory
+	local first parent
 	parent=$(realpath -e "${memory:-${TMPDIR:-/tmp}}")
 	[[ -w $parent ]] || die "cannot write to $parent"
+	remove_forgotten "$parent"
+	wants_space "$parent"
 	for ((;;)); do
 		first=$((20000 + RANDOM % (12000 / ${#places[@]}) * ${#places[@]}))
 		mkdir "$parent/rowlock-servers-$first" 2>/dev/null || continue
@@ -43,8 +60,7 @@ make_folder() {
 		rmdir "$folder"
 	done
 	chmod 755 "$folder"
-	exec {lock}<"$folder"
-	flock "$lock" # as long as any process that is begun from here
+	lock_folder "$folder"
 }
 
 are_free() {

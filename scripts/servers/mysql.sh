@@ -19,7 +19,12 @@ mysql_prepare() {
 # have_mysql gives its chroot a place in memory, which only this run sees, if all else is there.
 have_mysql() {
 	[[ -d $sid ]] || fetch
-	[[ -n $mounts ]] || return 0
+	[[ -z $mounts ]] || mount_memory
+	remove_forgotten "$sid/srv"
+	wants_space "$sid/srv"
+}
+
+mount_memory() {
 	(
 		flock 9
 		mountpoint --quiet "$sid/srv" || mount -t tmpfs -o mode=755 tmpfs "$sid/srv"
@@ -73,7 +78,6 @@ mysql_data() {
 
 make_data() {
 	local inside=/srv/${folder##*/}
-	remove_forgotten
 	mysql_remove
 	mkdir -p "$(mysql_data)/tmp"
 	write_init_file "$(mysql_data)/init.sql"
@@ -83,9 +87,12 @@ make_data() {
 	} >"$1/log" 2>&1 || give_up mysql "has no data folder"
 }
 
-# remove_forgotten removes what runs have left that were killed; none is believed to last two days.
-remove_forgotten() {
-	find "$sid/srv" -mindepth 1 -maxdepth 1 -mtime +1 -exec rm -rf --one-file-system -- {} +
+# lock_data has no other run take them for forgotten, while a test has their server killed either.
+lock_data() {
+	local data
+	for data in "$(mysql_data)" "$(group_data)"; do
+		[[ ! -d $data ]] || lock_folder "$data"
+	done
 }
 
 mysql_remove() {
