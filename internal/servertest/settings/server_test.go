@@ -169,7 +169,8 @@ var started = map[string][]settings.Flip{
 		{Name: "max_pred_locks_per_transaction", Value: "10"},
 		{Name: "dynamic_shared_memory_type", Value: "mmap"},
 		{Name: "huge_pages", Value: "off"},
-		{Name: "max_files_per_process", Value: "64"},
+		// Its least, 64, is too few for a server whose parents left it a few open files.
+		{Name: "max_files_per_process", Value: "100"},
 		{Name: "max_worker_processes", Value: "0"},
 		{Name: "shared_buffers", Value: "1MB"},
 		{Name: "track_activity_query_size", Value: "100"},
