@@ -15,14 +15,18 @@ keep_in_memory() {
 
 # has_room leaves 4 GB of memory to everything else: what a run writes takes less than 8.
 has_room() {
-	local space available
+	local available
 	[[ -w /dev/shm && ,$(findmnt --noheadings --output OPTIONS /dev/shm), != *,noexec,* ]] || return
-	space=$(df --output=avail --block-size=1M /dev/shm | tail -n 1)
 	available=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
-	((space >= 8192 && available >= 12288))
+	(($(megabytes_free /dev/shm) >= 8192 && available >= 12288))
+}
+
+megabytes_free() {
+	df --output=avail --block-size=1M "$1" | tail -n 1
 }
 
 # remove_forgotten FOLDER removes what runs have left there that were killed: nobody has it locked.
+# What a run has just begun to make is not locked yet.
 remove_forgotten() {
 	find "$1" -mindepth 1 -maxdepth 1 -name 'rowlock-servers-*' -mmin +10 \
 		-exec flock --nonblock {} rm -rf --one-file-system -- {} \; 2>/dev/null || true
@@ -39,8 +43,8 @@ lock_folder() {
 # wants_space says before it begins what a server says of a full disk late, and in words of its own.
 wants_space() {
 	local space
-	space=$(df --output=avail --block-size=1M "$1" | tail -n 1)
-	((space >= 1024)) || die "$1 has $((space)) MB left, and servers may write 1024: remove something there (go clean -cache removes what Go has compiled)"
+	space=$(($(megabytes_free "$1")))
+	((space >= 1024)) || die "$1 has $space MB left, and servers may write 1024: remove something there (go clean -cache removes what Go has compiled)"
 }
 
 # make_folder sets folder and port. Ports are free for nobody but the one who makes the folder named
@@ -50,7 +54,7 @@ make_folder() {
 	local first parent
 	parent=$(realpath -e "${memory:-${TMPDIR:-/tmp}}")
 	[[ -w $parent ]] || die "cannot write to $parent"
-	remove_forgotten "$parent"
+	[[ -n $memory ]] || remove_forgotten "$parent" # from memory it has been removed
 	wants_space "$parent"
 	for ((;;)); do
 		first=$((20000 + RANDOM % (12000 / ${#places[@]}) * ${#places[@]}))

@@ -16,7 +16,6 @@ mysql_prepare() {
 	make_data "$1"
 }
 
-# have_mysql gives its chroot a place in memory, which only this run sees, if all else is there.
 have_mysql() {
 	[[ -d $sid ]] || fetch
 	[[ -z $mounts ]] || mount_memory
@@ -24,6 +23,7 @@ have_mysql() {
 	wants_space "$sid/srv"
 }
 
+# mount_memory gives the chroot a place in memory, which only this run sees, as all else is there.
 mount_memory() {
 	(
 		flock 9
@@ -87,7 +87,8 @@ make_data() {
 	} >"$1/log" 2>&1 || give_up mysql "has no data folder"
 }
 
-# lock_data has no other run take them for forgotten, while a test has their server killed either.
+# lock_data has no other run take the data for forgotten. They are this process's to lock: a server
+# that a test kills would give its lock up.
 lock_data() {
 	local data
 	for data in "$(mysql_data)" "$(group_data)"; do
